@@ -162,7 +162,7 @@ def confusion(
         raise DataError("every row has weight 0. Set a weight above 0 for some rows.")
     if not found.counts[:-1].sum():
         raise DataError(
-            f"no label in {data.sources.y.place} is among the {len(model.classes_)} classes of the model "
+            f"no label in {data.y.place} is among the {len(model.classes_)} classes of the model "
             f"({model.classes_[0]}, ...). Check that these are the labels of the same task."
         )
     return found
@@ -179,10 +179,10 @@ def judged(
     rounds: tuple[int, ...] = (),
 ) -> Sums:
     """Return the sums of these groups over all rows, with those of rounds; or those of scores. Each row is read once."""
-    step = rows_per_task(data.sources.x)
-    if not data.sources.x.chunk_bytes:  # nothing is decoded
+    step = rows_per_task(data.x)
+    if not data.x.chunk_bytes:  # nothing is decoded
         step = min(step, PIECE_ROWS)  # more tasks, so that all threads have some
-    rows = data.sources.near(step)
+    rows = data.near(step)
     places = Places(rows.x.place, rows.y.place, rows.weights.place if rows.weights else "sample_weight")
     judge = judge_of(model, groups, strict, places, of_scores, rounds)
     cuts = list(spans(0, data.n_rows, step))

@@ -159,7 +159,7 @@ def judged_data(estimator: CommonParameters, given: Given) -> RawDataset:
     rows = _opened(estimator, given.X).checked(estimator)
     with storage_options(estimator.storage_options):
         data = dataset_of(rows, adapter_of(given.y, "y").checked_labels(), given.sample_weight)
-    check_features(data.sources.x.shape, data.place, estimator.n_features_in_)
+    check_features(data.x.shape, data.place, estimator.n_features_in_)
     if data.n_rows == 0:
         raise DataError(f"{data.place} has 0 rows. Pass at least 1 row to evaluate.")
     _warn_of(data, estimator)

@@ -6,7 +6,6 @@ import os
 from typing import Any
 
 from distboost.data.dataset import RawDataset
-from distboost.data.ingest import Labelled
 from distboost.inputs.array import ArrayInput
 from distboost.inputs.base import Input
 from distboost.inputs.binned_store import StoreInput
@@ -44,4 +43,4 @@ def dataset_of(X: Any, y: Any, sample_weight: Any = None) -> RawDataset:
     apart = dict(zip(of_dask, read_together([*of_dask.values()]), strict=True))
     of_x, of_y = x.features(apart.get(x.place)), labels.column(apart.get(labels.place))
     of_weights = None if weights is None else weights.column(apart.get(weights.place))
-    return RawDataset(Labelled(of_x, of_y, of_weights), x.names)
+    return RawDataset(of_x, of_y, of_weights, x.names)

@@ -12,6 +12,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Number
 from typing import Any
 
 import narwhals as nw
@@ -379,29 +380,14 @@ def _is_storable(label: Any) -> bool:
     return is_unicode(label) if isinstance(label, str) else bool(np.isfinite(label))
 
 
-def _has_texts(column: nw.Series[Any]) -> bool | None:
-    """Whether the values of a column are texts, rather than numbers; None if it has none, or others."""
-    if not len(column):  # of Dask: its types are not those of the partitions
-        return None
-    dtype, values = column.dtype, column
-    if dtype == nw.Categorical and column.implementation.is_pandas():
-        values = nw.from_native(column.to_native().cat.categories.to_series(), series_only=True)
-        dtype = values.dtype
-    if dtype == nw.Categorical and column.implementation.is_pyarrow():
-        is_text = "string" in str(column.to_native().type.value_type)
-    elif dtype in (nw.Categorical, nw.Enum, nw.String):
-        is_text = True
-    elif dtype.is_numeric() or dtype == nw.Boolean:
-        is_text = False
-    else:
-        return None
-    return None if values.is_null().all() or (dtype.is_float() and values.is_nan().all()) else is_text
-
-
 def _check_kind(column: nw.Series[Any], labels: tuple[Any, ...], name: Any, place: str) -> None:
     """Raise DataError if the values are numbers but the labels are texts, or the reverse: none would be known."""
-    has_texts = _has_texts(column)
-    if not labels or has_texts is None or has_texts == isinstance(labels[0], str):
+    values = column.drop_nulls()
+    some = (values.filter(~values.is_nan()) if values.dtype.is_float() else values).head(1).to_list()
+    if not labels or not some or column.dtype == nw.Object or not isinstance(some[0], str | Number):
+        return
+    has_texts = isinstance(some[0], str)
+    if has_texts == isinstance(labels[0], str):
         return
     found, known = ("texts", "numbers") if has_texts else ("numbers", "texts")
     raise DataError(

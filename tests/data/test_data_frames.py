@@ -138,7 +138,7 @@ def test_a_frame_is_not_copied_as_a_whole(library):
     columns["real"] = np.linspace(0, 1, 200_000)
     frame, y = LIBRARIES[library](columns), np.arange(200_000) % 2
     data = dataset_of(frame, y, None)
-    source = data.sources.x
+    source = data.x
     assert source.dtype == np.float64
     tracemalloc.start()
     try:

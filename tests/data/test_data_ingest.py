@@ -176,10 +176,10 @@ def test_the_plan_keeps_to_the_limit(rows, work):
     data = dataset_of(da.from_array(rows[0], chunks=(100, 3)), *rows[1:])
     least = least_memory(*data.sources, 255, BLOCK)
     for memory in (least, least + 10**6, 3 * least, 100 * least):
-        plan = data.sources.plan(255, work, memory)
+        plan = data.plan(255, work, memory)
         assert plan.least <= plan.takes <= memory
     with pytest.raises(LimitError, match=r"at least .*the largest chunk, \(100, 3\) of X, has 2400 bytes"):
-        data.sources.plan(255, work, least - 1)
+        data.plan(255, work, least - 1)
 
 
 # The bytes that the caller holds; those of the sample; rows, columns and bytes of a call that reads labels, scans, bins or

@@ -144,7 +144,7 @@ def test_weighted_rows_that_are_not_in_the_sample_give_no_edges(monkeypatch):
 def test_arrays_in_memory_are_not_copied(dtype, order):
     X = np.asarray(np.arange(12).reshape(4, 3), dtype, order)
     data = training_data(GDMCBoostClassifier(), Given(X, [0, 1, 0, 1]))
-    assert np.shares_memory(data.sources.x.array, X)
+    assert np.shares_memory(data.x.array, X)
 
 
 def test_exact_edges_lie_midway_between_distinct_values():

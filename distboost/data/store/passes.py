@@ -16,7 +16,8 @@ import zarr
 
 from distboost.data.axes import spans
 from distboost.data.chunks import chunk_key, delete_chunk, has_chunk
-from distboost.data.ingest import BinOptions, Labelled, bin_features, bin_labels
+from distboost.data.dataset import RawDataset
+from distboost.data.ingest import BinOptions, bin_features, bin_labels
 from distboost.data.ingest_plan import IngestPlan
 from distboost.data.memory import returned_when_freed
 from distboost.data.scan import SCAN_ROWS
@@ -60,7 +61,7 @@ class WrittenBlocks:
         return [self.checksums[name][block] for block in range(self.blocks.n_blocks)]
 
 
-def write_labels(data: Labelled, options: BinOptions, plan: IngestPlan, progress: WrittenBlocks) -> None:
+def write_labels(data: RawDataset, options: BinOptions, plan: IngestPlan, progress: WrittenBlocks) -> None:
     """Write labels and weights, in one pass over them."""
     blocks, work = progress.blocks, progress.work
     at_once = plan.at_once(plan.labels)
