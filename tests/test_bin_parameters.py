@@ -8,8 +8,8 @@ from click.testing import CliRunner
 
 import distboost
 from distboost.cli import main
-from distboost.data.dataset import RawDataset
 from distboost.errors import LimitError
+from distboost.inputs.choose import dataset_of
 from distboost.training import binning
 from distboost.training.memory_plan import READING_BYTES
 
@@ -30,7 +30,7 @@ def test_the_limit_is_a_number_or_a_text(blobs, tmp_path, monkeypatch):
 
 def test_the_limit_is_that_of_fit(blobs, tmp_path):
     """The least that suffices for the one suffices for the other, as far as reading decides."""
-    least = READING_BYTES + RawDataset.of(*blobs, None).least_ingest(255, _InProcess, False)
+    least = READING_BYTES + dataset_of(*blobs, None).least_ingest(255, _InProcess, False)
     distboost.bin(*blobs, str(tmp_path / "store"), memory_limit=least)
     with pytest.raises(
         LimitError, match=r"memory_limit is .* MB per process, .* takes \d+ MB, libraries included"

@@ -15,7 +15,7 @@ from sklearn.metrics import log_loss
 
 import distboost
 from distboost import AdaBoostMMClassifier, GDMCBoostClassifier, REBELClassifier
-from distboost.data.parts import ZarrPart
+from distboost.data.stored import ZarrPart
 from distboost.errors import DataError, ModelFormatError
 from distboost.evaluation.sums import Judge
 from distboost.io.files import read_file, write_file

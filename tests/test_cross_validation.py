@@ -14,9 +14,9 @@ from distboost.data import ingest
 from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.data.dataset import RawDataset
 from distboost.data.folds import ByClass, folds_by_class, folds_by_group
-from distboost.data.sources import as_source
 from distboost.errors import DataError
 from distboost.estimators.parameters import algorithm_of, growth_limits
+from distboost.inputs.choose import adapter_of
 from distboost.runtime.local import LocalRuntime
 from distboost.selection import ground
 from distboost.training import memory_plan
@@ -180,7 +180,7 @@ def group_folds(groups, n_folds, step=400):
     part = BinnedSet(None, [], [min(step, 400 - a) for a in range(0, 400, step)])
     work = LocalRuntime(2)
     try:
-        found = folds_by_group(part, as_source(groups, "groups"), n_folds, SEED, work)
+        found = folds_by_group(part, adapter_of(groups, "groups").column(), n_folds, SEED, work)
     finally:
         work.close()
     return np.concatenate([numbering(None) for numbering in found])

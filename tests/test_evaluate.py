@@ -18,7 +18,7 @@ from sklearn import metrics as sk
 
 import distboost
 from distboost import GDMCBoostClassifier
-from distboost.data.parts import ZarrPart
+from distboost.data.stored import ZarrPart
 from distboost.estimators import evaluating
 from distboost.evaluation.exact import exact_sums, real_numbers
 from distboost.evaluation.margins import histogram, margin_sums

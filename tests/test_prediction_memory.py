@@ -10,7 +10,7 @@ import zarr
 from distboost import GDMCBoostClassifier
 from distboost.estimators.evaluating import confusion
 from distboost.estimators.writing import write_predictions
-from distboost.prediction import lazy
+from distboost.inputs import dask_array, zarr_array
 from tests.programs import Program
 
 CHUNKS = [(240, 1), (240, 4), (100, 2), (50, 4), (1, 4), (7, 3)]
@@ -25,8 +25,9 @@ def model(blobs):
 def small_tasks(monkeypatch):
     """Nothing fits but a few rows."""
     monkeypatch.setattr("distboost.prediction.streamed.TASK_BYTES", 1000)
-    monkeypatch.setattr(lazy, "BLOCK_BYTES", 1000)
-    monkeypatch.setattr(lazy, "KEPT", 0)
+    for module in (dask_array, zarr_array):
+        monkeypatch.setattr(module, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(dask_array, "KEPT", 0)
 
 
 @pytest.mark.parametrize("chunks", CHUNKS, ids=str)
@@ -55,7 +56,7 @@ def test_on_a_cluster(model, blobs, clients, small_tasks):
 MEASURE = """
 import sys, dask.array as da, numpy as np, zarr, distboost
 from distboost.estimators.writing import write_predictions
-from distboost.prediction import lazy
+from distboost.inputs import dask_array, zarr_array
 folder, way = sys.argv[1:]
 def status(name):
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(name)) * 1024
@@ -67,8 +68,8 @@ def predict(x, out):
     return np.asarray(model.predict(array if way == "zarr" else da.from_array(array, chunks=array.chunks)))
 predict("small", "warm")
 import distboost.prediction.streamed as stream
-stream.TASK_BYTES = lazy.BLOCK_BYTES = 2**23
-lazy.KEPT = 0
+stream.TASK_BYTES = zarr_array.BLOCK_BYTES = dask_array.BLOCK_BYTES = 2**23
+dask_array.KEPT = 0
 open("/proc/self/clear_refs", "w").write("5")
 before = status("VmRSS")
 predict("x", "out")

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from copy import copy
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -17,6 +16,7 @@ from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.fitting import learn_more
 from distboost.estimators.subclasses import adjusted, check_methods
+from distboost.inputs.base import NearInput
 from distboost.runtime.choose import IN_PROCESS
 
 # Limits on the number of values (rows times features) of the taught rows. Up to the first, one thread trains: more threads would
@@ -60,9 +60,7 @@ class CommitteeTrainer:
     def __init__(self, estimator: BoostingClassifier, pool: Pool, ledger: Ledger, *, warm_start: bool):
         self._estimator, self._pool, self._ledger = estimator, pool, ledger
         self._warm_start = warm_start
-        self._values: list[
-            Any
-        ] = []  # parts of the taught rows' values, in the order taught, as far as they were read
+        self._taught: NearInput | None = None  # the rows taught, as far as they were read
         self._committee: BoostingClassifier | None = None
         self._n_trained = 0  # taught rows that the committee was trained on
 
@@ -104,7 +102,7 @@ class CommitteeTrainer:
 
         An earlier committee gets more rounds only if it has all classes of these rows.
         """
-        X, y = self._pool.named(self._working_set()[:n]), np.array(self._ledger.labels)[:n]
+        X, y = self._working_set(n), np.array(self._ledger.labels)[:n]
         estimator, classes = self._estimator, set(y.tolist())
         more = earlier is not None and classes == set(earlier.classes_.tolist())
         committee: Any = copy(earlier) if more else clone(estimator)
@@ -128,16 +126,15 @@ class CommitteeTrainer:
         trained: BoostingClassifier = adjusted(committee, n_jobs=estimator.n_jobs, verbose=estimator.verbose)
         return trained
 
-    def _working_set(self) -> Any:
-        """Return the values of the rows taught, in the order taught: (n_labelled, n_features), an array or a data frame."""
-        known = sum(map(len, self._values))
-        if known < len(self._ledger.rows):
+    def _working_set(self, n: int) -> NearInput:
+        """Return the first n rows taught, in the order taught."""
+        known = 0 if self._taught is None else self._taught.n_rows
+        if self._taught is None or known < len(self._ledger.rows):
             rows = np.array(self._ledger.rows[known:], np.int64)
             with self._pool.runtime(self._estimator) as runtime:
-                self._values.append(self._pool.take(rows, runtime))
-        if len(self._values) > 1:
-            self._values = [_concatenated(self._values)]
-        return self._values[0]
+                more = self._pool.take(rows, runtime)
+            self._taught = more if self._taught is None else self._taught.joined(more)
+        return self._taught.first(n)
 
 
 def _weights_of(classes: set[Any], class_weight: Any) -> Any:
@@ -145,9 +142,3 @@ def _weights_of(classes: set[Any], class_weight: Any) -> Any:
     if not isinstance(class_weight, Mapping):
         return class_weight
     return {label: weight for label, weight in class_weight.items() if label in classes}
-
-
-def _concatenated(parts: list[Any]) -> Any:
-    if isinstance(parts[0], np.ndarray):
-        return np.concatenate(parts)
-    return nw.concat([nw.from_native(part, eager_only=True) for part in parts]).to_native()

@@ -16,14 +16,13 @@ from distboost.active.curve import LearningCurve, Point
 from distboost.active.pool import Pool, take_rows
 from distboost.active.scoring import random_rows
 from distboost.data.checks import load_labels
-from distboost.data.missing import warn_about
-from distboost.data.sources import ArraySource, as_features, as_source, is_lazy
+from distboost.data.source import warn_about
 from distboost.errors import ArgumentError, DataError
 from distboost.estimators.base import BoostingClassifier
+from distboost.inputs.choose import adapter_of
 from distboost.io.phases import Phases
 from distboost.io.progress import SHORT, display
 from distboost.kernels.random import STOP_SET, key
-from distboost.prediction import lazy
 from distboost.runtime.local import LocalRuntime
 from distboost.training.loop import one_stops
 
@@ -189,7 +188,7 @@ class _CurveRecorder:
             draw = key(self.learner.random_state, STOP_SET)
             with pool.runtime(self.learner.estimator) as runtime:
                 rows = random_rows(pool.n_rows, np.zeros(0, np.int64), draw, STOP_ROWS)
-                self.stop_set = pool.named(pool.take(rows, runtime))
+                self.stop_set = pool.take(rows, runtime)
         predicted = committee.predict(self.stop_set)
         if self.previous is not None:
             # Kappa is undefined where all rows are of one class.
@@ -214,13 +213,12 @@ class _CurveRecorder:
 
 def _evaluation(X: Any, y: Any, missing_chunks: str) -> tuple[Any, np.ndarray]:
     """Return the evaluation rows, as they are, and their labels (n,) in memory."""
-    if is_lazy(y):
-        warn_about(as_source(y, "eval_set y"), missing_chunks)
-        y = lazy.loaded(as_source(y, "eval_set y"))
-    labels = np.asarray(y)
+    of_y = adapter_of(y, "eval_set y").column()
+    warn_about(of_y, missing_chunks)
+    labels = of_y.loaded()
     if labels.dtype == object:
         labels = np.array(labels.tolist())
-    n = as_features(X, "eval_set X").n_rows
+    n = adapter_of(X, "eval_set X").features().n_rows
     if labels.shape != (n,) or not n:
         raise DataError(
             f"the eval_set has {n} rows and labels of shape {labels.shape}: expected one for each."
@@ -233,15 +231,15 @@ def _as_function(oracle: Any, learner: Teachable) -> Callable[[np.ndarray], Any]
     if callable(oracle):
         function: Callable[[np.ndarray], Any] = oracle
         return function
-    source, n_rows = as_source(oracle, "oracle"), learner.pool.n_rows
+    source, n_rows = adapter_of(oracle, "oracle").column(), learner.pool.n_rows
     warn_about(source, learner.estimator.missing_chunks)
     if source.shape != (n_rows,):
         raise DataError(
             f"{source.place} has labels of shape {source.shape}, but the pool has {n_rows} rows: pass one for each, or a "
             "function of rows."
         )
-    if isinstance(source, ArraySource):
-        labels = source.array
+    labels = source.array
+    if labels is not None:
         return lambda rows: labels[rows]
     return lambda rows: take_rows(source, rows, LocalRuntime(1))
 

@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 
 from distboost.data.checks import InfiniteValue, as_numbers, check_finite
-from distboost.data.encoding import encoded
-from distboost.data.frames import as_frame, is_frame
-from distboost.data.names import Named, names_of
-from distboost.data.parts import load
-from distboost.data.source import Source
-from distboost.data.sources import ArraySource, as_features, is_lazy, opened, rows_at_once
-from distboost.data.store.store import BinnedStore
+from distboost.data.source import Source, load
 from distboost.errors import DataError
+from distboost.inputs.array import ArrayInput
+from distboost.inputs.base import LazyInput, NearInput
+from distboost.inputs.choose import adapter_of
 from distboost.io.phases import SILENT, Phases
 from distboost.runtime.base import Runtime
 from distboost.runtime.choose import IN_PROCESS, open_runtime
@@ -42,27 +39,22 @@ class Pool:
     """
 
     def __init__(self, X: Any, categorical_features: Any = "from_dtype"):
-        if is_lazy(X) and BinnedStore.is_at(X):
-            raise DataError(
-                f"the pool {X!r} is a binned store, which has labels but no values. Pass the array that was binned."
-            )
-        X = opened(X, "pool")
-        self.names = names_of(X, "pool")
-        self._frame = as_frame(X, "pool") if is_frame(X) else None
-        X, self.labels = encoded(X, "pool", categorical_features)
-        if self.labels and self._frame is None:
+        self._given = adapter_of(X, "pool")
+        coded = self._given.coded(categorical_features)
+        self.source = coded.features()
+        self.names, self.labels = self._given.names, coded.labels
+        if self.labels and isinstance(self._given, LazyInput):
             raise DataError(
                 f"the column {X.columns[min(self.labels)]!r} of the pool has labels, and the pool is a data frame of Dask, whose "
                 "rows are taken without labels. Pass pool.compute(), or codes in place of labels."
             )
-        self.source = as_features(X, "pool")
         if len(self.source.shape) != 2 or 0 in self.source.shape:
             raise DataError(
                 f"{self.source.place} has the shape {self.source.shape}, expected (rows, features), at least 1 of each."
             )
         self.n_rows, self.n_features = self.source.shape
         self.place = self.source.place
-        if isinstance(self.source, ArraySource):
+        if self.source.array is not None:
             as_numbers(self.source.array[:1], "pool")  # raises DataError unless it holds numbers
 
     @property
@@ -77,7 +69,7 @@ class Pool:
         """
         axis = self.source.axes[0]
         size = max(BLOCK_BYTES // (8 * max(self.n_features, width)), 1)
-        most = max(rows_at_once(self.source, BLOCK_BYTES), size)
+        most = max(self.source.rows_at_once(BLOCK_BYTES), size)
         for start, stop in axis.spans(0, self.n_rows, size):
             yield from ((a, min(a + most, stop)) for a in range(start, stop, most))
 
@@ -87,24 +79,16 @@ class Pool:
         n_jobs = estimator.n_jobs if estimator.n_jobs != -1 else None
         return open_runtime(client, n_jobs, estimator.worker_timeout, phases=phases)
 
-    def take(self, rows: np.ndarray, runtime: Runtime) -> Any:
-        """Return these rows, in this order: an array (n, n_features), or a data frame if the pool is one."""
-        some = (
-            self.source.array[rows]
-            if isinstance(self.source, ArraySource)
-            else take_rows(self.source, rows, runtime)
-        )
-        found = as_numbers(some, "pool")
+    def take(self, rows: np.ndarray, runtime: Runtime) -> NearInput:
+        """Return these rows, in this order, (n, n_features), with the names of their features."""
+        array = self.source.array
+        found = as_numbers(take_rows(self.source, rows, runtime) if array is None else array[rows], "pool")
         infinite = np.argwhere(np.isinf(found))
         if len(infinite):
             row, column = map(int, infinite[0])
             name = None if self.names is None else self.names[column]
             raise InfiniteValue(self.place, int(rows[row]), column, float(found[row, column])).error(name)
-        return found if self._frame is None else self._frame[rows.tolist()].to_native()
-
-    def named(self, rows: Any) -> Any:
-        """Return rows that were taken, with the names of their features."""
-        return Named(rows, self.names) if isinstance(rows, np.ndarray) and self.names is not None else rows
+        return self._given.taken(rows) or ArrayInput(found, "X", self.names)
 
 
 def take_rows(source: Source, rows: np.ndarray, runtime: Runtime) -> np.ndarray:
@@ -118,7 +102,7 @@ def take_rows(source: Source, rows: np.ndarray, runtime: Runtime) -> np.ndarray:
 
 def _read_plan(source: Source, rows: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:
     """Yield what to read to get `rows`, ascending: parts of single chunks, each with the offsets of the rows wanted of it."""
-    most = max(rows_at_once(source, BLOCK_BYTES) if len(source.shape) > 1 else BLOCK_BYTES // 8, 1)
+    most = max(source.rows_at_once(BLOCK_BYTES), 1)
     start = 0
     while start < len(rows):
         first = int(rows[start])

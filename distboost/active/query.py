@@ -30,7 +30,7 @@ from distboost.active.scoring import BlockQuery, random_rows
 from distboost.active.search import PoolSearch
 from distboost.active.selection import select_diverse
 from distboost.active.strategies import RANDOM, STRATEGIES, VOTES, Committee
-from distboost.data.missing import warn_about
+from distboost.data.source import warn_about
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.names import check_same

@@ -119,7 +119,7 @@ def _values(learner: Any, rows: Any) -> tuple[Any, list[str]]:
     """Return the values of rows of the pool, and the names of the features: x0, x1, ..., if they have none."""
     pool = learner.pool
     with pool.runtime(learner.estimator) as runtime:
-        values = pool.take(rows, runtime)
+        values = pool.take(rows, runtime).data
     unnamed = [f"x{feature}" for feature in range(pool.n_features)]
     return values, unnamed if pool.names is None else pool.names.tolist()
 

@@ -258,12 +258,12 @@ def plan(
 ) -> None:
     """Show how much memory a training run would use, and what would stream from disk."""
     from distboost.cli.show import print_plan
-    from distboost.data.store.store import BinnedStore
     from distboost.estimators.factory import estimator
     from distboost.estimators.plan import plan
     from distboost.io.storage import local_path
     from distboost.training.staging import sizes
 
+    known = None  # the classes of a binned store
     if x is not None:
         if rows is not None or features is not None:
             raise click.UsageError("--x gives the sizes: leave out --rows and --features, or --x.")
@@ -281,7 +281,7 @@ def plan(
         )
     given = with_memory_limit(parse_parameters(parameters), memory_limit)
     model = with_parameters(estimator(algorithm)(), given)
-    remote = local_path(x) is None if x is not None and BinnedStore.is_at(x) else None
+    remote = None if x is None or known is None else local_path(x) is None
     found = plan(
         model,
         rows,

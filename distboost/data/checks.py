@@ -11,8 +11,8 @@ import numpy as np
 
 from distboost.data.axes import spans
 from distboost.data.labels import shown
-from distboost.data.parts import load, pieces
 from distboost.data.real import as_real
+from distboost.data.source import load, pieces
 from distboost.errors import DataError
 
 SCAN_NUMBERS = 2**19  # values that are converted and checked together
@@ -41,14 +41,10 @@ def as_numbers(X: np.ndarray, place: str) -> np.ndarray:
             "with X.reshape(-1, 1)."
         )
     if X.dtype not in (np.float32, np.float64):
-        try:
-            X = as_real(X, place)
-        except DataError:
-            raise
-        except (TypeError, ValueError) as error:
-            raise DataError(
-                f"{place} of type {X.dtype} cannot be read as numbers: {error}. Encode it first."
-            ) from error
+        kind = f"{place} of type {X.dtype}"
+        X = as_real(
+            X, place, lambda error: DataError(f"{kind} cannot be read as numbers: {error}. Encode it first.")
+        )
     return _contiguous(X)
 
 
@@ -111,7 +107,7 @@ def naming(names: np.ndarray | None) -> Iterator[None]:
         raise
 
 
-def check_finite(X: np.ndarray, place: str, first: int = 0) -> None:
+def check_finite(X: np.ndarray, place: str, first: int = 0, first_column: int = 0) -> None:
     """Raise DataError if a value of these rows is infinite. `first` is the number of the first row; NaN is a missing value."""
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(X.sum()):  # cheap; decides for most rows without NaN
@@ -119,7 +115,7 @@ def check_finite(X: np.ndarray, place: str, first: int = 0) -> None:
     infinite = np.isinf(X)
     if infinite.any():
         row, column = np.argwhere(infinite)[0].tolist()
-        raise InfiniteValue(place, first + row, column, float(X[row, column])).error()
+        raise InfiniteValue(place, first + row, first_column + column, float(X[row, column])).error()
 
 
 def load_labels(part: Any, place: str, first: int) -> np.ndarray:
@@ -178,7 +174,14 @@ def load_weights(part: Any, n_rows: int, place: str, first: int) -> np.ndarray:
     """One finite weight >= 0 per row, (n_rows,) float64; all 1 if there is no part."""
     if part is None:
         return np.ones(n_rows)
-    w = _as_numbers(load(part), place, first)
+    w = as_real(
+        load(part),
+        place,
+        lambda error: DataError(
+            f"{place} has values that are no numbers ({error}) in the rows {first} to {first + n_rows - 1}. Pass finite weights "
+            "of at least 0."
+        ),
+    )
     if w.ndim == 2 and w.shape[1] == 1:
         w = w[:, 0]
     if w.ndim != 1:
@@ -188,18 +191,6 @@ def load_weights(part: Any, n_rows: int, place: str, first: int) -> np.ndarray:
         row = int(np.flatnonzero(bad)[0])
         raise DataError(f"{place} is {w[row]} in row {first + row}. Pass finite weights of at least 0.")
     return w
-
-
-def _as_numbers(w: np.ndarray, place: str, first: int) -> np.ndarray:
-    try:
-        return as_real(w, place)
-    except DataError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise DataError(
-            f"{place} has values that are no numbers ({error}) in the rows {first} to {first + len(w) - 1}. Pass finite weights "
-            "of at least 0."
-        ) from error
 
 
 def encode_labels(

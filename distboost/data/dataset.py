@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from distboost.data.blocks import BinnedSet
-from distboost.data.fingerprint import changed
+from distboost.data.categories import resolved
 from distboost.data.ingest import (
     BinOptions,
-    Labelled,
     bin_rows,
     block_rows,
     block_spans,
-    count_classes,
-    take_profile,
+    scan_classes,
+    scan_edges,
+    scan_options,
     weight_scan,
 )
-from distboost.data.ingest_plan import largest_chunk, least_memory
-from distboost.data.missing import warnings_about
-from distboost.data.names import names_of
+from distboost.data.ingest_plan import IngestPlan, largest_chunk, least_memory, plan_ingest
 from distboost.data.profile import Profile
 from distboost.data.row_weights import WeightRule
 from distboost.data.scan import SCAN_ROWS
-from distboost.data.sources import ZarrSource, as_sources, opened
+from distboost.data.source import Source, changed, warnings_about
 from distboost.data.work import TaskRunner
 from distboost.errors import DataError
 
@@ -58,6 +58,13 @@ class Dataset(Protocol):
     def names(self) -> np.ndarray | None:
         """The names of the features, (n_features,) object; None if they have none."""
 
+    @property
+    def place(self) -> str:
+        """The name of the rows in messages."""
+
+    def set_categorical(self, given: Any, names: np.ndarray | None) -> None:
+        """Set which features have categories; raise an error if `given`, a `categorical_features`, does not fit the rows."""
+
     def warnings(self, policy: str) -> list[str]:
         """Return warnings about the arrays; with the policy "error", raise MissingChunkError for chunks never written."""
 
@@ -77,45 +84,95 @@ class Dataset(Protocol):
 
 
 class RawDataset:
-    """Arrays of features, labels and weights from any source."""
+    """Features, labels and weights (or None) of the same rows, from any source; raise DataError unless their shapes agree."""
 
-    def __init__(self, sources: Labelled, names: np.ndarray | None = None):
-        sources.check()
-        self.sources, self.names = sources, names
-        self.place = sources.x.place
-        self.n_rows, self.n_features = sources.x.shape
+    def __init__(self, x: Source, y: Source, weights: Source | None, names: np.ndarray | None = None):
+        self.x, self.y, self.weights, self.names = x, y, weights, names
+        self._check()
+        self.place, (self.n_rows, self.n_features) = x.place, x.shape
 
-    @classmethod
-    def of(cls, X: Any, y: Any, sample_weight: Any, prefix: str = "") -> RawDataset:
-        place = f"{prefix}X"
-        weights = {} if sample_weight is None else {f"{prefix}sample_weight": sample_weight}
-        X = opened(X, place)
-        x, y, *w = as_sources({place: X, f"{prefix}y": y, **weights}, place)
-        return cls(Labelled(x, y, w[0] if w else None), names_of(X, place))
+    def _check(self) -> None:
+        if len(self.x.shape) != 2:
+            raise DataError(
+                f"{self.x.place} has shape {self.x.shape}, expected 2 dimensions: (rows, features). Reshape your data."
+            )
+        if self.x.shape[1] == 0:
+            raise DataError(
+                f"{self.x.place}: 0 feature(s) (shape={self.x.shape}) while a minimum of 1 is required."
+            )
+        for other in (self.y, self.weights):
+            if other is not None and other.n_rows != self.x.n_rows:
+                raise DataError(
+                    f"{self.x.place} has {self.x.n_rows} rows but {other.place} has {other.n_rows}: inconsistent numbers of "
+                    "samples. Each row needs one."
+                )
+
+    @property
+    def sources(self) -> tuple[Source, Source, Source | None]:
+        """Those of features, labels and weights."""
+        return self.x, self.y, self.weights
 
     @property
     def weighted(self) -> bool:
-        return self.sources.weights is not None
+        return self.weights is not None
+
+    def parts(self, start: int, stop: int) -> tuple[Any, Any, Any]:
+        return self.x.part(start, stop), *self.labels(start, stop)
+
+    def labels(self, start: int, stop: int) -> tuple[Any, Any]:
+        """Return the parts of labels and weights."""
+        return self.y.part(start, stop), None if self.weights is None else self.weights.part(start, stop)
+
+    @property
+    def n_bytes(self) -> int:
+        """The size of all values that a scan reads, in bytes."""
+        return self.x.n_rows * (self.x.row_bytes + self.label_bytes)
+
+    @property
+    def label_bytes(self) -> int:
+        """The size of a row's label and weight, in bytes."""
+        return sum(source.row_bytes for source in (self.y, self.weights) if source is not None)
+
+    def label_spans(self, rows: int) -> Iterator[tuple[int, int]]:
+        """Yield spans of about `rows` rows that end with chunks of the labels or of the weights, whichever are longer."""
+        axes = [source.axes[0] for source in (self.y, self.weights) if source is not None]
+        return max(axes, key=lambda axis: axis.chunk).spans(0, self.x.n_rows, rows)
+
+    def near(self, rows: int) -> RawDataset:
+        """Return the same rows, with labels and weights that are cheap to read in spans of `rows` rows.
+
+        A longer chunk would be decoded once per span: arrays with such chunks are loaded now.
+        """
+        weights = None if self.weights is None else self.weights.near(rows)
+        return RawDataset(self.x, self.y.near(rows), weights, self.names)
+
+    def plan(
+        self, max_bins: int, work: TaskRunner, memory: int | None = None, keep_values: bool = False
+    ) -> IngestPlan:
+        """Plan how to scan and bin these rows within `memory` bytes of each process; raise LimitError if that is too little."""
+        return plan_ingest(
+            *self.sources, max_bins, block_rows(self.n_features), n_parallel=work.n_parallel, n_processes=work.n_processes,
+            memory=memory, keep_values=keep_values, caller_apart=work.on_cluster,
+        )  # fmt: skip
 
     @property
     def is_stored(self) -> bool:
-        return all(
-            isinstance(source, ZarrSource) and not source.is_near
-            for source in self.sources
-            if source is not None
-        )
+        return all(source.is_stored for source in self.sources if source is not None)
 
     @property
     def is_tall(self) -> bool:
         """Whether the chunks of a stored array span many blocks: each chunk would be decoded once per block."""
-        return isinstance(self.sources.x, ZarrSource) and self.sources.x.chunk_rows > TALL * block_rows(
-            self.n_features
-        )
+        x = self.x
+        return x.decodes_again and x.chunk_rows > TALL * block_rows(self.n_features)
+
+    def set_categorical(self, given: Any, names: np.ndarray | None) -> None:
+        x = self.x
+        x.categorical = tuple(sorted({*resolved(given, self.n_features, names), *x.labels}))
 
     def binning_bytes(self, n_threads: int) -> int:
         """Return the memory of `n_threads` threads that bin one block each, in bytes."""
         rows = min(block_rows(self.n_features), self.n_rows)
-        return n_threads * rows * self.n_features * (2 * self.sources.x.dtype.itemsize + 1)
+        return n_threads * rows * self.n_features * (2 * self.x.dtype.itemsize + 1)
 
     def least_ingest(self, max_bins: int, work: TaskRunner, keep_values: bool) -> int:
         """Return the smallest limit, in bytes of each process, that suffices to scan and bin these rows."""
@@ -130,18 +187,26 @@ class RawDataset:
         return largest_chunk(source for source in self.sources if source is not None)
 
     def profile(self, max_bins: int, seed: int, work: TaskRunner, memory: int | None = None) -> Profile:
-        return take_profile(self.sources, max_bins, seed, work, memory)
+        """Scan all rows once for classes, weights and bin edges."""
+        options, plan = scan_options(self, max_bins, seed), self.plan(max_bins, work, memory)
+        with work.phases.begin("scan", self.n_bytes, "bytes") as advance:
+            classes, scans = scan_classes(self, options, work, plan, advance)
+            weights = None if self.weights is None else self.weights.near(plan.scan.rows)
+            found = scan_edges(self.x, weights, options, work, plan, advance)
+        return Profile(self.n_rows, classes, scans, *found)
 
     def count_classes(self, work: TaskRunner, memory: int) -> int | None:
-        return count_classes(self.sources, work, memory)
+        """Return the number of classes, by their labels and weights alone; None if that takes more than `memory` bytes."""
+        if not self.n_rows:  # the scan raises the error
+            return None
+        plan = replace(self.plan(2, work), memory=memory)
+        if plan.labels.memory > memory:
+            return None
+        with work.phases.begin("scan", self.n_rows * self.label_bytes, "bytes") as advance:
+            return len(scan_classes(self, scan_options(self, 2, 0), work, plan, advance)[0])
 
     def warnings(self, policy: str) -> list[str]:
-        return [
-            message
-            for source in self.sources
-            if source is not None
-            for message in warnings_about(source, policy)
-        ]
+        return warnings_about(self.sources, policy)
 
     def check_unchanged(self) -> None:
         """Raise DataError if an array has changed since it was listed: it is read in two passes."""
@@ -152,14 +217,14 @@ class RawDataset:
             )
 
     def own_weights(self, n_classes: int, work: TaskRunner) -> WeightRule:
-        weights = self.sources.weights
-        return WeightRule.alone(n_classes, None if weights is None else weight_scan(weights, work, SCAN_ROWS))
+        scan = None if self.weights is None else weight_scan(self.weights, work, SCAN_ROWS)
+        return WeightRule.alone(n_classes, scan)
 
     def binned(
         self, profile: Profile, rule: WeightRule, n_parallel: int, keep_values: bool = False, at_once: int = 1
     ) -> BinnedSet:
-        options = BinOptions.of(profile, rule, self.sources, keep_values)
-        cuts = block_spans(self.sources.x, n_parallel)
-        sources = self.sources.near(max((b - a for a, b in cuts), default=1))
-        calls = [(*sources.parts(a, b), a, options) for a, b in cuts]
+        options = BinOptions.of(profile, rule, self, keep_values)
+        cuts = block_spans(self.x, n_parallel)
+        rows = self.near(max((b - a for a, b in cuts), default=1))
+        calls = [(*rows.parts(a, b), a, options) for a, b in cuts]
         return BinnedSet(bin_rows, calls, [b - a for a, b in cuts])

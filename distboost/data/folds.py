@@ -19,7 +19,6 @@ import numpy as np
 from distboost.data.blocks import AnyRows, BinnedSet
 from distboost.data.checks import load_labels
 from distboost.data.division import JUDGE, LEARN
-from distboost.data.ingest import near
 from distboost.data.source import Source
 from distboost.data.work import TaskRunner
 from distboost.errors import DataError
@@ -102,7 +101,7 @@ def folds_by_group(
         raise DataError(
             f"{groups.place} has {groups.n_rows} rows, but X has {n_rows}. Pass one group for each row."
         )
-    groups = near(groups, max(part.sizes))
+    groups = groups.near(max(part.sizes))
     ends = np.cumsum(part.sizes)
     calls = [
         (groups.part(end - size, end), groups.place, end - size)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import islice, pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from distboost.data.axes import spans
 from distboost.data.blocks import BinnedRows
 from distboost.data.categories import Categories, put_bins
-from distboost.data.checks import InfiniteValue, encode_labels, load_labels, load_weights, numbers
+from distboost.data.checks import check_finite, encode_labels, load_labels, load_weights, numbers
 from distboost.data.edges import FeatureBand
-from distboost.data.ingest_plan import IngestPlan, plan_ingest
+from distboost.data.ingest_plan import IngestPlan
 from distboost.data.memory import returned_when_freed
 from distboost.data.profile import ClassScan, Profile
 from distboost.data.row_weights import WeightRule
@@ -31,12 +31,14 @@ from distboost.data.scan import (
     sorted_classes,
 )
 from distboost.data.source import Source
-from distboost.data.sources import ArraySource, ZarrSource
 from distboost.data.work import TaskRunner
 from distboost.errors import DataError
 from distboost.io.phases import Advance
 from distboost.kernels import binning
 from distboost.threads import Threads
+
+if TYPE_CHECKING:
+    from distboost.data.dataset import RawDataset
 
 BLOCK_ROWS = 65_536  # the most rows of a block
 LEAST_BLOCK_ROWS = 1_024
@@ -46,77 +48,6 @@ BLOCK_BYTES = 2**23  # of bins in a block, between these bounds
 def block_rows(n_features: int) -> int:
     """Return the largest number of rows in a block: about BLOCK_BYTES of bins."""
     return min(BLOCK_ROWS, max(LEAST_BLOCK_ROWS, BLOCK_BYTES // max(n_features, 1)))
-
-
-class Labelled(NamedTuple):
-    """Sources of features, labels and weights (or None) of the same rows."""
-
-    x: Source
-    y: Source
-    weights: Source | None
-
-    def check(self) -> None:
-        """Raise DataError unless the shapes agree."""
-        if len(self.x.shape) != 2:
-            raise DataError(
-                f"{self.x.place} has shape {self.x.shape}, expected 2 dimensions: (rows, features). Reshape your data."
-            )
-        if self.x.shape[1] == 0:
-            raise DataError(
-                f"{self.x.place}: 0 feature(s) (shape={self.x.shape}) while a minimum of 1 is required."
-            )
-        for other in (self.y, self.weights):
-            if other is not None and other.n_rows != self.x.n_rows:
-                raise DataError(
-                    f"{self.x.place} has {self.x.n_rows} rows but {other.place} has {other.n_rows}: inconsistent numbers of "
-                    "samples. Each row needs one."
-                )
-
-    def parts(self, start: int, stop: int) -> tuple[Any, Any, Any]:
-        return self.x.part(start, stop), *self.labels(start, stop)
-
-    def labels(self, start: int, stop: int) -> tuple[Any, Any]:
-        """Return the parts of labels and weights."""
-        return self.y.part(start, stop), None if self.weights is None else self.weights.part(start, stop)
-
-    @property
-    def n_bytes(self) -> int:
-        """The size of all values that a scan reads, in bytes."""
-        return self.x.n_rows * (self.x.row_bytes + self.label_bytes)
-
-    @property
-    def label_bytes(self) -> int:
-        """The size of a row's label and weight, in bytes."""
-        return sum(source.row_bytes for source in (self.y, self.weights) if source is not None)
-
-    def near(self, rows: int) -> Labelled:
-        """Return the same rows, with labels and weights that are cheap to read in spans of `rows` rows.
-
-        A longer chunk would be decoded once per span: arrays with such chunks are loaded now.
-        """
-        weights = None if self.weights is None else near(self.weights, rows)
-        return Labelled(self.x, near(self.y, rows), weights)
-
-    def label_spans(self, rows: int) -> Iterator[tuple[int, int]]:
-        """Yield spans of about `rows` rows that end with chunks of the labels or of the weights, whichever are longer."""
-        axes = [source.axes[0] for source in (self.y, self.weights) if source is not None]
-        return max(axes, key=lambda axis: axis.chunk).spans(0, self.x.n_rows, rows)
-
-    def plan(
-        self, max_bins: int, work: TaskRunner, memory: int | None = None, keep_values: bool = False
-    ) -> IngestPlan:
-        """Plan how to scan and bin these rows within `memory` bytes of each process; raise LimitError if that is too little."""
-        return plan_ingest(
-            *self, max_bins, block_rows(self.x.shape[1]), n_parallel=work.n_parallel, n_processes=work.n_processes,
-            memory=memory, keep_values=keep_values, caller_apart=work.on_cluster,
-        )  # fmt: skip
-
-
-def near(source: Source, rows: int) -> Source:
-    """Return the source, or its values in memory if spans of `rows` rows would decode its chunks several times."""
-    if not isinstance(source, ZarrSource) or source.chunk_rows <= rows:
-        return source
-    return ArraySource(source.read(0, source.n_rows), source.place)
 
 
 def block_spans(source: Source, n_parallel: int) -> list[tuple[int, int]]:
@@ -133,41 +64,16 @@ def block_spans(source: Source, n_parallel: int) -> list[tuple[int, int]]:
     return list(spans(0, n, -(-even // step) * step))
 
 
-def scan_options(data: Labelled, max_bins: int, seed: int) -> ScanOptions:
-    """Check the data, and return the options of their scan."""
-    data.check()
+def scan_options(data: RawDataset, max_bins: int, seed: int) -> ScanOptions:
+    """Return the options of a scan; raise DataError if there is no row."""
     check_rows(data.x.n_rows, data.x.place)
     fraction = sample_fraction(*data.x.shape)
     weights = data.weights.place if data.weights else "sample_weight"
     return ScanOptions(max_bins, seed, fraction, data.x.place, data.y.place, weights, data.x.categorical)
 
 
-def take_profile(
-    data: Labelled, max_bins: int, seed: int, work: TaskRunner, memory: int | None = None
-) -> Profile:
-    """Scan all rows once for classes, weights and bin edges."""
-    options = scan_options(data, max_bins, seed)
-    plan = data.plan(max_bins, work, memory)
-    with work.phases.begin("scan", data.n_bytes, "bytes") as advance:
-        classes, scans = scan_classes(data, options, work, plan, advance)
-        weights = None if data.weights is None else near(data.weights, plan.scan.rows)
-        found = scan_edges(data.x, weights, options, work, plan, advance)
-    return Profile(data.x.n_rows, classes, scans, *found)
-
-
-def count_classes(data: Labelled, work: TaskRunner, memory: int) -> int | None:
-    """Return the number of classes, by their labels and weights alone; None if that takes more than `memory` bytes."""
-    if not data.x.n_rows:  # the scan raises the error
-        return None
-    plan = replace(data.plan(2, work), memory=memory)
-    if plan.labels.memory > memory:
-        return None
-    with work.phases.begin("scan", data.x.n_rows * data.label_bytes, "bytes") as advance:
-        return len(scan_classes(data, scan_options(data, 2, 0), work, plan, advance)[0])
-
-
 def scan_classes(
-    data: Labelled, options: ScanOptions, work: TaskRunner, plan: IngestPlan, advance: Advance
+    data: RawDataset, options: ScanOptions, work: TaskRunner, plan: IngestPlan, advance: Advance
 ) -> tuple[np.ndarray, list[ClassScan]]:
     """Return the classes in ascending order, (n_classes,), and the scan of each. `advance` counts the bytes read."""
     cuts = list(data.label_spans(plan.labels.rows))
@@ -248,7 +154,9 @@ class BinOptions:
     categories: Mapping[int, Categories] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, profile: Profile, rule: WeightRule, data: Labelled, keep_values: bool = False) -> BinOptions:
+    def of(
+        cls, profile: Profile, rule: WeightRule, data: RawDataset, keep_values: bool = False
+    ) -> BinOptions:
         edges, offsets = joined_edges(profile.edges)
         categories = {
             d: known.coded_by(data.x.labels.get(d), d, data.x.place)
@@ -293,10 +201,7 @@ def bin_features(
         if X.dtype == np.uint8:
             binning.bin_bytes(X, options.edges, offsets, out)
         else:
-            infinite = np.argwhere(np.isinf(X))
-            if len(infinite):
-                i, j = infinite[0].tolist()
-                raise InfiniteValue(options.x_place, first_row + row + i, d + j, float(X[i, j])).error()
+            check_finite(X, options.x_place, first_row + row, d)
             binning.bin_rows(X, options.edges, offsets, out)
         put_bins(X, options.categories, d, out)
         bins[at] = out

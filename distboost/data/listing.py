@@ -186,3 +186,25 @@ async def _file(store: Store, key: str) -> Entry:
 
 def _entry(info: Mapping[str, Any]) -> Entry:
     return Entry(info.get("size"), next((str(info[name]) for name in _VERSIONS if info.get(name)), ""))
+
+
+def described_group(group: zarr.Group) -> str:
+    """Say that a group is no array, which arrays it has, and how to name one."""
+    place = str(group.store_path).removeprefix("file://").rstrip("/")
+    try:
+        arrays, are_all = sorted(group.arrays(), key=lambda item: item[0]), lists(group.store)
+    except Exception as error:
+        if not is_unlisted(error):
+            raise
+        arrays, are_all = [], False
+    if not arrays and not are_all:
+        return f"{place!r} is a zarr group whose arrays cannot be listed. Pass the path or URL of an array."
+    if not arrays:
+        return f"{place!r} is a zarr group without arrays. Pass the path or URL of an array."
+    listed = ", ".join(f"{name!r} {array.shape} {array.dtype}" for name, array in arrays[:20])
+    more = ", ..." if len(arrays) > 20 else ""
+    first = arrays[0][0]
+    return (
+        f"{place!r} is a zarr group, not an array. Its arrays are: {listed}{more}. Pass one of them: '{place}/{first}', or "
+        f"group[{first!r}]."
+    )

@@ -11,8 +11,6 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from distboost.data.masked import is_unknown_to_sklearn
-from distboost.data.sources import is_lazy
 from distboost.estimators import evaluating, predicting
 from distboost.estimators.calibrating import Calibrated
 from distboost.estimators.fitting import fit_to
@@ -114,10 +112,9 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy on labelled rows, given as for `fit`; those that are not in memory are read block by block."""
         self._learned()
-        lazy = any(map(is_lazy, (X, y)))
-        if lazy or y is None or sample_weight is not None or is_unknown_to_sklearn(self.classes_, y):
-            return evaluating.confusion(self, X, y, sample_weight).accuracy
-        return float(super().score(X, y))
+        if sample_weight is None and evaluating.suits_sklearn(self, X, y):
+            return float(super().score(X, y))
+        return evaluating.confusion(self, X, y, sample_weight).accuracy
 
     def staged_scores(self, X: Any) -> Iterator[Any]:
         """Yield the scores after each round, (n_samples, n_classes) float64.

@@ -23,6 +23,9 @@ from distboost.estimators.validation import Given, judged_data
 from distboost.evaluation.confusion import Confusion
 from distboost.evaluation.metrics import Evaluation, Totals, chosen
 from distboost.evaluation.sums import DECISIONS, PIECE_ROWS, Judge, OfScores, Places, Sums, judge_part, merged
+from distboost.inputs.base import LazyInput
+from distboost.inputs.choose import adapter_of
+from distboost.io.options import storage_options
 from distboost.io.progress import phases_shown
 from distboost.prediction.predictor import StagedScores, predict_chunk
 from distboost.prediction.streamed import counted, each, rows_per_task
@@ -127,6 +130,14 @@ def opening_with(model: Any, options: Mapping[str, Any] | None) -> Any:
     return found
 
 
+def suits_sklearn(model: CommonParameters, X: Any, y: Any) -> bool:
+    """Whether X and y are in memory, and scikit-learn's metrics take the labels as they are."""
+    if y is None or model.classes_.dtype.kind in "OST":
+        return False
+    with storage_options(model.storage_options):
+        return adapter_of(y, "y").is_known_to_sklearn and not isinstance(adapter_of(X, "X"), LazyInput)
+
+
 def evaluated(
     model: Any, given: Given, metrics: Iterable[str] | None, verbose: int, rounds: tuple[int, ...] = ()
 ) -> Evaluation:
@@ -150,7 +161,7 @@ def confusion(
         raise DataError("every row has weight 0. Set a weight above 0 for some rows.")
     if not found.counts[:-1].sum():
         raise DataError(
-            f"no label in {data.sources.y.place} is among the {len(model.classes_)} classes of the model "
+            f"no label in {data.y.place} is among the {len(model.classes_)} classes of the model "
             f"({model.classes_[0]}, ...). Check that these are the labels of the same task."
         )
     return found
@@ -167,10 +178,10 @@ def judged(
     rounds: tuple[int, ...] = (),
 ) -> Sums:
     """Return the sums of these groups over all rows, with those of rounds; or those of scores. Each row is read once."""
-    step = rows_per_task(data.sources.x)
-    if not data.sources.x.chunk_bytes:  # nothing is decoded
+    step = rows_per_task(data.x)
+    if not data.x.chunk_bytes:  # nothing is decoded
         step = min(step, PIECE_ROWS)  # more tasks, so that all threads have some
-    rows = data.sources.near(step)
+    rows = data.near(step)
     places = Places(rows.x.place, rows.y.place, rows.weights.place if rows.weights else "sample_weight")
     judge = judge_of(model, groups, strict, places, of_scores, rounds)
     cuts = list(spans(0, data.n_rows, step))

@@ -25,6 +25,7 @@ from distboost.estimators.parameters import (
     settings_of,
 )
 from distboost.estimators.validation import Given, evaluation_data, finite_rows, training_data
+from distboost.inputs.choose import adapter_of
 from distboost.io.phases import SILENT, Phases
 from distboost.model.calibration import check_method
 from distboost.model.checkpoint import Checkpoint
@@ -139,9 +140,11 @@ def learn_more(estimator: CommonParameters, X: Any, y: Any) -> None:
             f"{type(estimator).__name__} cannot continue on other rows: its rounds depend on more than the scores of the earlier "
             "ones. Train from the beginning: warm_start=False."
         )
+    rows = adapter_of(X, "X")
     with Threads(n_threads(estimator)) as threads:
-        scores = learned.ensemble.scores(finite_rows(estimator, X, threads), threads)
-    fit_to(estimator, Given(X, y), Resumption(learned, scores))
+        coded = rows.coded_for(learned.ensemble.categories)
+        scores = learned.ensemble.scores(finite_rows(estimator, coded, threads), threads)
+    fit_to(estimator, Given(rows, y), Resumption(learned, scores))
 
 
 def _loads(estimator: CommonParameters, data: Dataset) -> list[Callable[[], None]]:

@@ -11,10 +11,10 @@ import numpy as np
 from distboost.algorithms.base import Algorithm
 from distboost.algorithms.links import Link
 from distboost.data.labels import storable_type
-from distboost.data.sources import is_lazy
 from distboost.estimators.names import columns_named
 from distboost.estimators.parameters import CommonParameters, algorithm_of, n_threads
 from distboost.estimators.validation import checked_rows, finite_rows, opened_rows
+from distboost.inputs.base import LazyInput
 from distboost.model.calibration import Calibration
 from distboost.model.learned import Learned
 from distboost.prediction import lazy
@@ -36,16 +36,18 @@ def predict(estimator: CommonParameters, X: Any, answer: Answer) -> Any:
 
 def mapped(estimator: CommonParameters, X: Any, function: OfRows, shape: tuple[int, ...], dtype: Any) -> Any:
     """Return function(rows, threads), (n, *shape) of `dtype`, for the rows of X, as a lazy array if X is lazy."""
-    X = opened_rows(estimator, X)
-    if is_lazy(X):
-        return _lazily(estimator, X, function, shape, dtype)
+    rows = opened_rows(estimator, X)
+    if isinstance(rows, LazyInput):
+        return _lazily(estimator, rows, function, shape, dtype)
     with columns_named(estimator), Threads(n_threads(estimator)) as threads:
         if isinstance(function, Predictor):  # which checks the rows as it reads them
-            return function(checked_rows(estimator, X), threads)
-        return function(finite_rows(estimator, X, threads), threads)
+            return function(checked_rows(estimator, rows), threads)
+        return function(finite_rows(estimator, rows, threads), threads)
 
 
-def _lazily(estimator: CommonParameters, X: Any, function: OfRows, shape: tuple[int, ...], dtype: Any) -> Any:
+def _lazily(
+    estimator: CommonParameters, X: LazyInput, function: OfRows, shape: tuple[int, ...], dtype: Any
+) -> Any:
     """Return function(rows, threads), as `mapped` does, as a lazy array of a type that can be stored."""
     if dtype == estimator.learned_.classes.dtype:
         dtype = storable_type(estimator.learned_.classes)
@@ -100,15 +102,14 @@ def class_answer(estimator: CommonParameters) -> Answer:
 
 def staged(estimator: CommonParameters, X: Any, answer: Answer) -> Iterator[Any]:
     """Yield the answer after each round for the rows of X, as a lazy array if X is lazy."""
-    X = opened_rows(estimator, X)
+    rows = opened_rows(estimator, X)
     predictor = predictor_of(estimator, answer)
-    if is_lazy(X):
-        X = lazy.as_dask(X)
+    if isinstance(rows, LazyInput):
         for n_rounds in range(1, len(predictor.ensemble) + 1):
             first = predictor._replace(ensemble=predictor.ensemble.copy(n_rounds))
-            yield _lazily(estimator, X, first, answer.shape, answer.dtype)
+            yield _lazily(estimator, rows, first, answer.shape, answer.dtype)
         return
     with Threads(n_threads(estimator)) as threads:
-        X = finite_rows(estimator, X, threads)
+        X = finite_rows(estimator, rows, threads)
         for G in predictor.ensemble.staged(X, threads):
             yield answer.of_scores(predictor.algorithm.decoded(G.copy()))

@@ -8,18 +8,14 @@ import click
 import numpy as np
 
 from distboost.data.axes import spans
-from distboost.data.encoding import encoded_for
-from distboost.data.fingerprint import changed, fingerprint
 from distboost.data.labels import plain
-from distboost.data.missing import warn_about
 from distboost.data.result import Array, OutputArray
-from distboost.data.source import Source
-from distboost.data.sources import as_features
-from distboost.data.store.values import open_rows
+from distboost.data.source import Source, changed, fingerprint, warn_about
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.names import columns_named
 from distboost.estimators.predicting import class_answer, predictor_of, probabilities_answer
+from distboost.inputs.choose import adapter_of
 from distboost.io.progress import phases_shown
 from distboost.io.storage import local_path
 from distboost.prediction import streamed
@@ -82,8 +78,8 @@ def _check_apart(x: str, out: str) -> None:
 
 
 def _rows(model: BoostingClassifier, x: str) -> Source:
-    source = as_features(encoded_for(open_rows(x, "X"), "X", model.learned_.ensemble.categories), "X")
-    check_features(source, model.n_features_in_)
+    source = adapter_of(x, "X").values().coded_for(model.learned_.ensemble.categories).features()
+    check_features(source.shape, source.place, model.n_features_in_)
     warn_about(source, "warn")
     return source
 

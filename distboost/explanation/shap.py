@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from distboost.data.frames import FrameRows
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.inspecting import check_fitted, leaf_values, trees_of
@@ -14,6 +13,7 @@ from distboost.estimators.parameters import n_threads
 from distboost.estimators.predicting import mapped
 from distboost.estimators.validation import finite_rows, opened_rows
 from distboost.explanation.paths import Paths
+from distboost.inputs.frame import FrameRows
 from distboost.kernels import shap
 from distboost.model.ensemble import kernel_rows, slices
 from distboost.model.nodes import Nodes

@@ -10,7 +10,7 @@ import numpy as np
 
 from distboost.algorithms.base import Algorithm
 from distboost.data.checks import check_finite, naming
-from distboost.data.frames import FrameRows
+from distboost.inputs.frame import FrameRows
 from distboost.model.ensemble import Ensemble, slices
 from distboost.threads import Threads
 

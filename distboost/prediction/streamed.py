@@ -9,10 +9,8 @@ import numpy as np
 
 from distboost.data.axes import spans
 from distboost.data.checks import as_numbers
-from distboost.data.parts import at_hand, pieces
 from distboost.data.result import OutputArray
-from distboost.data.source import Source
-from distboost.data.sources import rows_at_once
+from distboost.data.source import Source, assembled, at_hand
 from distboost.errors import DataError
 from distboost.io.phases import SILENT, Phases
 from distboost.prediction.predictor import Predictor
@@ -38,17 +36,15 @@ def counted(
             yield answer
 
 
-def check_features(source: Source, n_features: int) -> None:
-    """Raise DataError unless these are rows of so many features."""
-    if len(source.shape) != 2 or source.shape[1] != n_features:
-        raise DataError(
-            f"{source.place} has shape {source.shape}, but the model expects rows of {n_features} features."
-        )
+def check_features(shape: tuple[int, ...], place: str, n_features: int) -> None:
+    """Raise DataError unless an array of this shape has rows of so many features."""
+    if len(shape) != 2 or shape[1] != n_features:
+        raise DataError(f"{place} has shape {shape}, but the model expects rows of {n_features} features.")
 
 
 def rows_per_task(source: Source) -> int:
     """Return the rows of a task: whole chunks of the source, so that each is read once; fewer rows if chunks are too tall."""
-    rows = rows_at_once(source, TASK_BYTES)
+    rows = source.rows_at_once(TASK_BYTES)
     strip = rows * max(source.shape[1], 1) * 8
     return rows * max(1, TASK_BYTES // strip) if rows == source.chunk_rows else rows
 
@@ -82,13 +78,7 @@ def predict_into(predictor: Predictor, part: Any, start: int, result: OutputArra
 
 def loaded(part: Any) -> np.ndarray:
     """The rows of a part; raises UnwantedError if the caller is gone."""
-    part = at_hand(part)
-    X = np.empty(part.shape, part.dtype)
-    for position, values in pieces(part):
-        check_wanted()
-        X[tuple(slice(a, a + n) for a, n in zip(position, values.shape, strict=True))] = values
-        del values  # a view may keep a chunk in memory: it must go before the next one is read
-    return X
+    return assembled(at_hand(part), check_wanted)
 
 
 def _pieces(n_rows: int) -> Iterator[slice]:

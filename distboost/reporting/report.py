@@ -8,10 +8,11 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from distboost.data.sources import is_lazy
 from distboost.estimators.evaluating import evaluated, opening_with
 from distboost.estimators.validation import Given
 from distboost.evaluation.metrics import Evaluation
+from distboost.inputs.base import LazyInput
+from distboost.inputs.choose import adapter_of
 from distboost.io import options
 from distboost.io.publishing import check_folder, publish
 from distboost.io.urls import url_of
@@ -98,7 +99,11 @@ def report(
 def _place(X: Any) -> str:
     if isinstance(X, (str, os.PathLike)):
         return place(X)
-    return "an array that is read in blocks" if is_lazy(X) else "an array in memory"
+    return (
+        "an array that is read in blocks"
+        if isinstance(adapter_of(X, "X"), LazyInput)
+        else "an array in memory"
+    )
 
 
 def page(content: Content) -> str:

@@ -11,8 +11,8 @@ from typing import Any
 
 from distributed import Client, get_worker, worker_client
 
-from distboost.data.forks import check_process
 from distboost.errors import ClusterError
+from distboost.inputs.forks import check_process
 from distboost.io.phases import SILENT, Phase, Phases
 from distboost.io.retry import quoted
 from distboost.kernels._jit import compilation_watched

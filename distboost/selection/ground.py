@@ -24,7 +24,6 @@ from distboost.data.edges import load_merge
 from distboost.data.folds import InFold, Numbering, folds_by_class, folds_by_group
 from distboost.data.profile import Profile
 from distboost.data.row_weights import WeightRule, class_weights
-from distboost.data.sources import as_source
 from distboost.data.store.store import BinnedStore
 from distboost.data.store.writing import write_store
 from distboost.errors import DataError
@@ -32,7 +31,8 @@ from distboost.estimators.fitting import runtime_of
 from distboost.estimators.names import columns_named, set_features
 from distboost.estimators.parameters import CommonParameters, algorithm_of, check_own, seed_of, settings_of
 from distboost.estimators.subclasses import check_methods
-from distboost.estimators.validation import Given, set_categories, training_data
+from distboost.estimators.validation import Given, training_data
+from distboost.inputs.choose import adapter_of
 from distboost.io.options import storage_options
 from distboost.io.temporary import temporary_folder
 from distboost.runtime.base import Runtime
@@ -152,7 +152,7 @@ class Grounds:
     ):
         self._first, self._data = first, data
         self._n_folds, self._seed = n_folds, seed
-        self._groups = None if groups is None else as_source(groups, "groups")
+        self._groups = None if groups is None else adapter_of(groups, "groups").column()
         self._runtime, self._stack = runtime, stack
         self._known: dict[tuple[Any, ...], Ground] = {}
 
@@ -163,7 +163,7 @@ class Grounds:
         categorical = self._categorical(model)
         way = (model.max_bins, seed_of(model), keep_values, categorical)
         if way not in self._known:
-            set_categories(self._data, model.categorical_features, getattr(model, "feature_names_in_", None))
+            self._data.set_categorical(model.categorical_features, getattr(model, "feature_names_in_", None))
             self._known[way] = self._made(model, keep_values)
         return self._known[way]
 

@@ -7,14 +7,13 @@ from numbers import Integral
 from typing import Any
 
 from distboost.algorithms.constraints import Interval, validate_parameters
-from distboost.data.categories import resolved
 from distboost.data.checks import naming
 from distboost.data.dataset import RawDataset
 from distboost.data.edges import load_merge
-from distboost.data.encoding import encoded
 from distboost.data.store.writing import write_store
 from distboost.data.work import TaskRunner
 from distboost.errors import DataError, LimitError
+from distboost.inputs.choose import adapter_of, dataset_of
 from distboost.io import options
 from distboost.io.progress import phases_shown
 from distboost.io.units import megabytes, megabytes_up
@@ -122,15 +121,14 @@ def bin(
             "y is None: pass one label per row. A binned store has the labels that its rows are trained on."
         )
     with options.storage_options(storage_options):
-        X, labels = encoded(X, "X", categorical_features)
-        if labels and keep_values:
+        x = adapter_of(X, "X").coded(categorical_features)
+        if x.labels and keep_values:
             raise DataError(
-                f"feature {min(labels)} has labels, and keep_values stores numbers. Leave out keep_values, or pass codes instead "
-                "of labels."
+                f"feature {min(x.labels)} has labels, and keep_values stores numbers. Leave out keep_values, or pass codes "
+                "instead of labels."
             )
-        data = RawDataset.of(X, y, sample_weight)
-    numbered = resolved(categorical_features, data.n_features, data.names)
-    data.sources.x.labels, data.sources.x.categorical = labels, tuple(sorted({*numbered, *labels}))
+        data = dataset_of(x, y, sample_weight)
+    data.set_categorical(categorical_features, data.names)
     for message in data.warnings(missing_chunks):
         warn_user(message)
     with (

@@ -17,10 +17,10 @@ from distboost.data.blocks import BinnedSet
 from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.profile import Profile
 from distboost.data.row_weights import WeightRule, class_weights
-from distboost.data.sources import as_features
 from distboost.data.store.store import BinnedStore
 from distboost.data.store.writing import write_store
 from distboost.errors import LimitError
+from distboost.inputs.choose import adapter_of
 from distboost.io.storage import local_path
 from distboost.io.temporary import temporary_folder
 from distboost.io.units import megabytes
@@ -244,10 +244,11 @@ class Staging:
 
 def sizes(x: Any) -> tuple[int, int, int | None]:
     """Return the numbers of rows, features and classes (None without reading the labels) of an array or a binned store."""
-    if BinnedStore.is_at(x):
-        store = BinnedStore.open(x)
+    rows = adapter_of(x, "X")
+    store = rows.store()
+    if store is not None:
         return store.n_rows, store.n_features, store.n_classes
-    source = as_features(x, "X")
+    source = rows.features()
     return (*source.shape, None) if len(source.shape) == 2 else (source.n_rows, 1, None)
 
 

@@ -185,7 +185,7 @@ def test_a_binned_store_is_no_pool(problem, tmp_path):
     store = distboost.bin(problem[0], problem[1], str(tmp_path / "store"))
     for pool in (store, str(store)):
         with pytest.raises(
-            DataError, match=r"is a binned store, which has labels but no values. Pass the array"
+            DataError, match=r"pool: .* is a binned store.* pass the array that it was made from"
         ):
             learner(pool)
 

@@ -13,7 +13,8 @@ import zarr
 from zarr.storage import LocalStore, WrapperStore
 
 from distboost.active import pool as pool_module
-from distboost.data.sources import as_source
+from distboost.data.source import Source
+from distboost.inputs.choose import adapter_of
 from tests.active.sessions import committee, learner
 
 
@@ -139,9 +140,9 @@ def test_one_block_is_held_at_a_time(problem, small_blocks):
 def test_rows_are_read_in_parts_of_single_chunks(block_bytes, expected, monkeypatch):
     monkeypatch.setattr(pool_module, "BLOCK_BYTES", block_bytes)
     if block_bytes < 2**24:
-        monkeypatch.setattr(pool_module, "rows_at_once", lambda source, limit: limit // (source.shape[1] * 8))
+        monkeypatch.setattr(Source, "rows_at_once", lambda source, limit: limit // (source.shape[1] * 8))
     X = np.arange(900).reshape(300, 3)
-    source = as_source(da.from_array(X, chunks=(100, 2)), "X")
+    source = adapter_of(da.from_array(X, chunks=(100, 2)), "X").column()
     rows = np.array([5, 50, 99, 100, 199, 250])
     found = list(pool_module._read_plan(source, rows))
     assert [(part.shape[0], wanted.tolist()) for part, wanted in found] == [

@@ -16,11 +16,10 @@ import zarr
 
 import distboost
 from distboost import GDMCBoostClassifier
-from distboost.data.dataset import RawDataset
-from distboost.data.frames import FrameSource
-from distboost.data.parts import load
-from distboost.data.sources import ArraySource, as_features
+from distboost.data.source import ArraySource, load
 from distboost.errors import DataError
+from distboost.inputs.choose import adapter_of, dataset_of
+from distboost.inputs.frame import FrameInput, FrameSource
 
 
 def model():
@@ -29,7 +28,7 @@ def model():
 
 def read(frame):
     """The numbers of all rows, in pieces of uneven length."""
-    source = FrameSource(frame, "X")
+    source = FrameInput(frame, "X").features()
     parts = [source.part(a, b) for a, b in ((0, 1), (1, source.n_rows))]
     found = np.concatenate([load(part) for part in parts])
     assert (found.dtype, found.shape) == (source.dtype, source.shape)
@@ -89,7 +88,7 @@ def test_a_frame_of_pandas_that_is_one_array_is_not_copied(order):
     X = np.asarray(np.arange(12.0).reshape(4, 3), order=order)
     frame = pd.DataFrame(X, columns=list("abc"), copy=False)
     for given in (frame, frame[["a", "b"]], frame[["b"]], frame.iloc[1:], frame.iloc[::2]):
-        source = as_features(given, "X")
+        source = adapter_of(given, "X").features()
         assert isinstance(source, ArraySource) == np.shares_memory(given.to_numpy(), given.to_numpy())
         np.testing.assert_array_equal(source.read(0, source.n_rows), given.to_numpy())
 
@@ -97,7 +96,7 @@ def test_a_frame_of_pandas_that_is_one_array_is_not_copied(order):
 def test_a_frame_of_pandas_of_several_arrays_is_read_by_columns():
     frame = pd.DataFrame(np.arange(12.0).reshape(4, 3), columns=list("abc"))
     frame["d"] = 1.5
-    source = as_features(frame, "X")
+    source = adapter_of(frame, "X").features()
     assert isinstance(source, FrameSource)
     np.testing.assert_array_equal(source.read(0, 4), frame.to_numpy())
 
@@ -120,13 +119,13 @@ def test_an_infinite_value_in_a_frame_is_an_error(make, use):
 
 def test_columns_of_bands_are_those_of_the_frame(make):
     X = np.arange(12.0).reshape(3, 4)
-    source = FrameSource(make({str(i): X[:, i] for i in range(4)}), "X")
+    source = FrameInput(make({str(i): X[:, i] for i in range(4)}), "X").features()
     np.testing.assert_array_equal(load(source.part(1, 3, (1, 3))), X[1:3, 1:3])
 
 
 def test_a_part_that_travels_has_its_own_rows_only():
     """pyarrow would pickle all rows of a slice."""
-    part = FrameSource(pa.table({"a": np.arange(1e5)}), "X").part(10, 20)
+    part = FrameInput(pa.table({"a": np.arange(1e5)}), "X").features().part(10, 20)
     sent = pickle.dumps(part)
     assert len(sent) < 1000
     np.testing.assert_array_equal(pickle.loads(sent)[:, 0], np.arange(10, 20))
@@ -138,8 +137,8 @@ def test_a_frame_is_not_copied_as_a_whole(library):
     columns = {str(i): np.random.default_rng(i).integers(0, 99, 200_000, dtype=np.int16) for i in range(16)}
     columns["real"] = np.linspace(0, 1, 200_000)
     frame, y = LIBRARIES[library](columns), np.arange(200_000) % 2
-    data = RawDataset.of(frame, y, None)
-    source = data.sources.x
+    data = dataset_of(frame, y, None)
+    source = data.x
     assert source.dtype == np.float64
     tracemalloc.start()
     try:

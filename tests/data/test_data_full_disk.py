@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import distboost
-from distboost.data.dataset import RawDataset
 from distboost.data.ingest_plan import least_memory
 from distboost.errors import StoreError
+from distboost.inputs.choose import dataset_of
 from distboost.io.storage import DurableStore
 from distboost.training.memory_plan import while_reading
 from tests import disks
@@ -53,7 +53,7 @@ def test_a_disk_that_is_full_at_the_nth_write(way, arrays, disk, tmp_path, monke
     memory = None
     if way == "bands":
         memory = while_reading(on_cluster=False) + least_memory(
-            *RawDataset.of(*arrays, None).sources, 255, BLOCK
+            *dataset_of(*arrays, None).sources, 255, BLOCK
         )
     distboost.bin(*arrays, str(tmp_path / "expected"), memory_limit=memory)
     place, write, writes = disk / "store", DurableStore._write, itertools.count(1)

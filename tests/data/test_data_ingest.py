@@ -16,11 +16,10 @@ from zarr.storage import WrapperStore
 from distboost import GDMCBoostClassifier, REBELClassifier
 from distboost.data import ingest
 from distboost.data.axes import Axis
-from distboost.data.dataset import RawDataset
 from distboost.data.ingest_plan import least_memory, plan_ingest
-from distboost.data.sources import as_features
 from distboost.data.store.writing import write_store
 from distboost.errors import LimitError
+from distboost.inputs.choose import adapter_of, dataset_of
 from distboost.runtime.cluster.runtime import ClusterRuntime
 from distboost.runtime.local import LocalRuntime
 from tests.programs import Program
@@ -75,7 +74,7 @@ def stored(rows, chunks, kind, folder):
 
 
 def binned(arrays, url, work, memory=None, keep_values=False):
-    data = RawDataset.of(*arrays)
+    data = dataset_of(*arrays)
     if memory == LEAST:
         memory = least_memory(*data.sources, 32, BLOCK, keep_values)
     return write_store(data, str(url), 32, 0, work, memory, keep_values)
@@ -174,13 +173,13 @@ def test_a_chunk_too_large_for_the_limit(rows, work, tmp_path):
 
 
 def test_the_plan_keeps_to_the_limit(rows, work):
-    data = RawDataset.of(da.from_array(rows[0], chunks=(100, 3)), *rows[1:])
+    data = dataset_of(da.from_array(rows[0], chunks=(100, 3)), *rows[1:])
     least = least_memory(*data.sources, 255, BLOCK)
     for memory in (least, least + 10**6, 3 * least, 100 * least):
-        plan = data.sources.plan(255, work, memory)
+        plan = data.plan(255, work, memory)
         assert plan.least <= plan.takes <= memory
     with pytest.raises(LimitError, match=r"at least .*the largest chunk, \(100, 3\) of X, has 2400 bytes"):
-        data.sources.plan(255, work, least - 1)
+        data.plan(255, work, least - 1)
 
 
 # The bytes that the caller holds; those of the sample; rows, columns and bytes of a call that reads labels, scans, bins or
@@ -226,7 +225,7 @@ def test_a_plan_in_full(name):
     (n_features, columns, dtype, weighted), options, expected = PLANS[name]
     X = da.zeros((100_000, n_features), dtype, chunks=(100_000 if columns == 1 else 30_000, columns))
     y, weights = da.zeros(100_000, int, chunks=50_000), da.zeros(100_000, chunks=30_000) if weighted else None
-    found = plan_ingest(*RawDataset.of(X, y, weights).sources, 255, 2**16, **options)
+    found = plan_ingest(*dataset_of(X, y, weights).sources, 255, 2**16, **options)
     assert (found.held, found.sample, found.labels, found.scan, found.bins, found.merge) == expected
 
 
@@ -234,7 +233,7 @@ def test_a_plan_in_full(name):
 def test_threads_find_edges_where_there_is_room(columns):
     """While the next band is read, or afterwards in its place."""
     X = da.zeros((10**6, 256), "float32", chunks=(50_000, columns))
-    sources = RawDataset.of(X, da.zeros(10**6, int, chunks=250_000), None).sources
+    sources = dataset_of(X, da.zeros(10**6, int, chunks=250_000), None).sources
     least = least_memory(*sources, 255, 2**15)
     found = [plan_ingest(*sources, 255, 2**15, n_parallel=4, memory=least + more) for more in (0, 2**30)]
     assert [plan.edge_threads for plan in found] == [4 if columns == 256 else 1, 4]
@@ -295,18 +294,18 @@ def test_values_are_kept_for_similarities(chunks, rows, work, tmp_path, saved):
 LIMIT = 90 * 2**20
 MEASURE = """
 import sys, resource, zarr
-from distboost.data.dataset import RawDataset
+from distboost.inputs.choose import adapter_of, dataset_of
 from distboost.data.store.writing import write_store
 from distboost.runtime.local import LocalRuntime
 folder, chunks, limit = sys.argv[1:]
 work = LocalRuntime(2)
 def status(name):
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(name)) * 1024
-small = RawDataset.of(f"{folder}/small", f"{folder}/y-small", None)
+small = dataset_of(f"{folder}/small", f"{folder}/y-small", None)
 write_store(small, f"{folder}/warm-{chunks}", 255, 0, work)
 open("/proc/self/clear_refs", "w").write("5")
 before = status("VmRSS")
-data = RawDataset.of(f"{folder}/{chunks}", f"{folder}/y", None)
+data = dataset_of(f"{folder}/{chunks}", f"{folder}/y", None)
 write_store(data, f"{folder}/store-{chunks}", 255, 0, work, int(limit))
 print(status("VmHWM") - before)
 """
@@ -393,6 +392,6 @@ def test_blocks_are_about_equally_long(n_rows, chunk, n_parallel, sizes, tmp_pat
     X = np.zeros((n_rows, 1), "u1")
     if chunk is not None:
         X = zarr.create_array(tmp_path / "x", data=X, chunks=(chunk, 1))
-    found = ingest.block_spans(as_features(X, "X"), n_parallel)
+    found = ingest.block_spans(adapter_of(X, "X").features(), n_parallel)
     assert [stop - first for first, stop in found] == sizes
     assert [first for first, _ in found] == [0, *np.cumsum(sizes)[:-1]][: len(sizes)]

@@ -13,9 +13,9 @@ import zarr
 import distboost
 from distboost import GDMCBoostClassifier
 from distboost.data import ingest
-from distboost.data.dataset import RawDataset
 from distboost.data.ingest_plan import least_memory
 from distboost.errors import DataError, StoreError
+from distboost.inputs.choose import dataset_of
 from distboost.training.memory_plan import while_reading
 from tests import disks
 from tests.forked import Forks
@@ -143,7 +143,7 @@ def test_killed_at_any_line_that_writes(binning, tmp_path):
 
 
 def _least(arrays) -> int:
-    data = RawDataset.of(*(str(arrays / name) for name in "xyw"))
+    data = dataset_of(*(str(arrays / name) for name in "xyw"))
     return while_reading(on_cluster=False) + least_memory(*data.sources, 255, BLOCK)
 
 
@@ -357,7 +357,7 @@ def test_a_disk_that_fills_up(disk, tmp_path, monkeypatch):
 
     x = da.from_array(X, chunks=(2000, 100)).map_blocks(fill, meta=np.empty((0, 100), np.uint8), name="x")
     block_by_block = while_reading(on_cluster=False) + least_memory(
-        *RawDataset.of(x, y, None).sources, 255, 2000
+        *dataset_of(x, y, None).sources, 255, 2000
     )
     with pytest.raises(
         StoreError,

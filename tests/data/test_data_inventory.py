@@ -15,8 +15,9 @@ from fsspec.implementations.asyn_wrapper import AsyncFileSystemWrapper
 from fsspec.implementations.local import LocalFileSystem
 
 from distboost.data.inventory import ABSENT, UNKNOWN, Inventory
-from distboost.data.sources import ZarrSource, as_source
+from distboost.data.stored import ZarrSource
 from distboost.errors import StoreError
+from distboost.inputs.choose import adapter_of
 
 X = np.random.default_rng(0).normal(size=(100, 6))
 LAYOUTS = {
@@ -43,7 +44,7 @@ def first_chunk(array: zarr.Array) -> Path:
 
 @pytest.mark.parametrize("travelled", [False, True], ids=["here", "elsewhere"])
 def test_what_is_as_it_was_listed_is_read(array, travelled):
-    source = as_source(array, "X")
+    source = adapter_of(array, "X").column()
     assert (source.inventory.sizes > 0).all()
     for start, stop, columns in [(0, 100, None), (7, 33, None), (15, 60, (2, 5)), (99, 100, (0, 1))]:
         part = source.part(start, stop, columns)
@@ -53,7 +54,7 @@ def test_what_is_as_it_was_listed_is_read(array, travelled):
 
 @pytest.mark.parametrize("done", ["gone", "cut off", "emptied", "folder gone"])
 def test_what_is_not_as_it_was_listed(array, done, tmp_path):
-    source = as_source(array, "X")
+    source = adapter_of(array, "X").column()
     part = source.part(0, 30)
     chunk = first_chunk(array)
     if done == "gone":
@@ -78,7 +79,7 @@ def test_a_chunk_that_was_never_written_stays_so(tmp_path):
         str(tmp_path / "x"), shape=X.shape, chunks=(10, 3), dtype=float, fill_value=-1.0
     )
     array[:50] = X[:50]
-    source = as_source(str(tmp_path / "x"), "X")
+    source = adapter_of(str(tmp_path / "x"), "X").column()
     assert source.missing_chunks() == [f"c/{row}/{column}" for row in range(5, 10) for column in range(2)]
     part = source.part(45, 60)
     np.testing.assert_array_equal(part.load(), np.concatenate([X[45:50], np.full((10, 6), -1.0)]))
@@ -131,7 +132,7 @@ def test_a_chunk_that_is_gone_is_noticed_by_its_name_alone(tmp_path):
     zarr.create_array(str(tmp_path / "x"), data=X, chunks=(10, 3))
     files = AsyncFileSystemWrapper(Names(), asynchronous=True)
     store = zarr.storage.FsspecStore(files, read_only=True, path=str(tmp_path / "x"))
-    source = as_source(zarr.open_array(store, mode="r"), "X")
+    source = adapter_of(zarr.open_array(store, mode="r"), "X").column()
     assert source.is_unchanged()
     (tmp_path / "x" / "c" / "3" / "1").unlink()
     assert not source.is_unchanged()
@@ -139,7 +140,7 @@ def test_a_chunk_that_is_gone_is_noticed_by_its_name_alone(tmp_path):
 
 def test_memory_of_fsspec():
     zarr.create_array("memory://inventory/x", data=X, chunks=(10, 3))
-    source = as_source("memory://inventory/x", "X")
+    source = adapter_of("memory://inventory/x", "X").column()
     assert source.is_near
     assert (source.inventory.sizes > 0).all()
     assert isinstance(source.part(0, 10), np.ndarray)
@@ -152,13 +153,13 @@ def test_memory_of_fsspec():
 
 def test_a_file_url(tmp_path):
     zarr.create_array(str(tmp_path / "x"), data=X, chunks=(10, 3))
-    source = as_source(f"file://{tmp_path}/x", "X")
+    source = adapter_of(f"file://{tmp_path}/x", "X").column()
     np.testing.assert_array_equal(source.read(0, 100), X)
     assert (source.inventory.sizes > 0).all()
 
 
 def test_what_was_written_again_is_noticed(array):
-    source = as_source(array, "X")
+    source = adapter_of(array, "X").column()
     assert source.inventory.digest
     assert source.is_unchanged()
     array[0, 0] = 17.0
@@ -169,7 +170,7 @@ def test_a_relative_path_becomes_absolute(tmp_path, monkeypatch):
     zarr.create_array(str(tmp_path / "x"), data=X, chunks=(10, 3))
     monkeypatch.chdir(tmp_path)
     parts = [
-        as_source(x, "X").part(0, 100)
+        adapter_of(x, "X").column().part(0, 100)
         for x in ("x", zarr.open_array("x", mode="r"), zarr.open_array(Path("x"), mode="r"))
     ]
     monkeypatch.chdir("/")

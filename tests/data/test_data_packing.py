@@ -10,8 +10,8 @@ import zarr
 
 import distboost
 from distboost import GDMCBoostClassifier
-from distboost.data.packing import packing_of
-from distboost.data.sources import as_features
+from distboost.inputs.choose import adapter_of
+from distboost.inputs.zarr_array import packing_of
 
 SCALE, OFFSET, FILL = 0.25, -3.0, -9999
 
@@ -74,7 +74,7 @@ def test_the_values_are_those_that_xarray_reads(packed, tmp_path, zarr_format):
     xr.Dataset({"x": (("row", "feature"), values)}).to_zarr(
         tmp_path / "d.zarr", zarr_format=zarr_format, consolidated=False, encoding={"x": encoding}
     )
-    source = as_features(tmp_path / "d.zarr/x", "X")
+    source = adapter_of(tmp_path / "d.zarr/x", "X").features()
     np.testing.assert_array_equal(source.read(0, source.n_rows), values)
 
 
@@ -87,7 +87,7 @@ def test_marks_of_missing_values_that_xarray_writes_are_decoded(tmp_path):
         consolidated=False,
         encoding={"x": {"_FillValue": np.float32(1e20)}},
     )
-    source = as_features(tmp_path / "d.zarr/x", "X")
+    source = adapter_of(tmp_path / "d.zarr/x", "X").features()
     assert source.dtype == np.float32
     np.testing.assert_array_equal(source.read(0, 2), values)
 
@@ -95,7 +95,7 @@ def test_marks_of_missing_values_that_xarray_writes_are_decoded(tmp_path):
 def test_several_marks_of_missing_values(tmp_path):
     array = zarr.create_array(str(tmp_path / "x"), data=np.array([[-1, 5], [-2, -3]]))
     array.attrs.update({"missing_value": [-1, -2], "_FillValue": -3})
-    found = as_features(array, "X").read(0, 2)
+    found = adapter_of(array, "X").features().read(0, 2)
     assert found.dtype == np.float64
     np.testing.assert_array_equal(found, [[np.nan, 5], [np.nan, np.nan]])
 

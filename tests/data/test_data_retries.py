@@ -16,9 +16,9 @@ import pytest
 import zarr
 from zarr.storage import LocalStore
 
-from distboost.data.sources import as_source
 from distboost.data.store.store import BinnedStore
 from distboost.errors import StoreError
+from distboost.inputs.choose import adapter_of
 from distboost.io import retry
 from tests.data.disturbed import FailingStore, failing, model, unreadable
 
@@ -71,7 +71,7 @@ def test_content_that_is_damaged_on_its_way(array, damage, arrays, blobs, expect
 
 
 def test_a_real_input_output_error_that_passes(arrays, blobs, log, repaired):
-    source = as_source(arrays[0], "X")
+    source = adapter_of(arrays[0], "X").column()
     part = source.part(0, source.n_rows)
     repaired(unreadable(Path(arrays[0]) / "c" / "1" / "0"))
     np.testing.assert_array_equal(part.load(), blobs[0])

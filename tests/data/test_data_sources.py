@@ -9,9 +9,9 @@ from sklearn.base import clone
 
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
 from distboost.data import scan
-from distboost.data.dataset import RawDataset
 from distboost.errors import DataError
 from distboost.estimators.validation import Given, training_data
+from distboost.inputs.choose import dataset_of
 from distboost.runtime.local import LocalRuntime
 
 N = 240
@@ -92,7 +92,7 @@ def test_one_model(form, from_numpy, blobs, assert_same_model, tmp_path):
 
 def profile_of(X, y, max_bins, weights=None):
     runtime = LocalRuntime(2)
-    found = RawDataset.of(X, y, weights).profile(max_bins, 0, runtime)
+    found = dataset_of(X, y, weights).profile(max_bins, 0, runtime)
     runtime.close()
     return found
 
@@ -144,7 +144,7 @@ def test_weighted_rows_that_are_not_in_the_sample_give_no_edges(monkeypatch):
 def test_arrays_in_memory_are_not_copied(dtype, order):
     X = np.asarray(np.arange(12).reshape(4, 3), dtype, order)
     data = training_data(GDMCBoostClassifier(), Given(X, [0, 1, 0, 1]))
-    assert np.shares_memory(data.sources.x.array, X)
+    assert np.shares_memory(data.x.array, X)
 
 
 def test_exact_edges_lie_midway_between_distinct_values():

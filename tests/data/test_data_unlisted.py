@@ -21,9 +21,9 @@ from zarr.storage import FsspecStore, LocalStore, WrapperStore
 
 import distboost
 from distboost import GDMCBoostClassifier
-from distboost.data.fingerprint import fingerprint
-from distboost.data.sources import as_source
+from distboost.data.source import fingerprint
 from distboost.errors import MissingChunkError, StoreError
+from distboost.inputs.choose import adapter_of
 
 N = 300
 X = np.random.default_rng(0).normal(size=(N, 4))
@@ -194,7 +194,7 @@ def test_data_written_again_have_another_fingerprint(server, versions):
         zarr.create_array(str(server.folder / "plain"), data=values, compressors=None, overwrite=True)
         for chunk in (server.folder / "plain").rglob("c/*/*"):
             os.utime(chunk, (1e9 + len(before),) * 2)
-        before[fingerprint([as_source(url, "X")])] = values
+        before[fingerprint([adapter_of(url, "X").column()])] = values
     assert len(before) == 2
 
 
@@ -278,7 +278,7 @@ def test_stores_of_obstore(server, answer, kind):
 
 def test_a_chunk_of_another_size_is_noticed(server):
     x, _ = places(server)
-    source = distboost.data.sources.as_features(x, "X")
+    source = adapter_of(x, "X").features()
     part = source.part(0, N)
     server.chunk.write_bytes(server.chunk.read_bytes()[:-1])
     with pytest.raises(StoreError, match="bytes when the store was listed"):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
-from distboost.data.dataset import RawDataset
 from distboost.data.row_weights import WEIGHT_BITS, WeightRule
 from distboost.errors import LimitError
+from distboost.inputs.choose import dataset_of
 from distboost.runtime.local import LocalRuntime
 
 MODELS = pytest.mark.parametrize(
@@ -94,10 +94,10 @@ def test_a_column_of_weights(blobs, assert_same_model):
 def test_weights_a_thousand_times_as_large_give_the_same_edges(blobs):
     X, y = blobs
     w, runtime = np.random.default_rng(1).integers(1, 9, len(y)), LocalRuntime(1)
-    expected = RawDataset.of(X, y, w).profile(16, 0, runtime).edges
+    expected = dataset_of(X, y, w).profile(16, 0, runtime).edges
     for unit in (2.0**-12, 2.0**12):
         for ours, theirs in zip(
-            RawDataset.of(X, y, w * unit).profile(16, 0, runtime).edges, expected, strict=True
+            dataset_of(X, y, w * unit).profile(16, 0, runtime).edges, expected, strict=True
         ):
             np.testing.assert_array_equal(ours, theirs)
 

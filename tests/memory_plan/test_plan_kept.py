@@ -19,7 +19,7 @@ from distboost.algorithms.mcboost import GDMCBoost
 from distboost.algorithms.stagewise import StagewiseBoost
 from distboost.algorithms.tables import LARGEST_TABLE, table_size
 from distboost.data import ingest
-from distboost.data.parts import ZarrPart
+from distboost.data.stored import ZarrPart
 from distboost.errors import LimitError, StoreError
 from distboost.runtime.cluster.runtime import ClusterRuntime
 from distboost.training import memory_plan

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import distboost
 from distboost import GDMCBoostClassifier
-from distboost.data.dataset import RawDataset
 from distboost.errors import LimitError
 from distboost.estimators.parameters import algorithm_of
+from distboost.inputs.choose import dataset_of
 from distboost.runtime.local import LocalRuntime
 from distboost.training import memory_plan
 from distboost.trees.grower import GrowthLimits
@@ -73,7 +73,7 @@ def test_a_sample_and_a_large_chunk_fit_side_by_side(tmp_path):
     zarr.create_array(y, shape=(10**6,), chunks=(250_000,), dtype="i8")
     model = gd(memory_limit="650MB")
     found = distboost.plan(model, 10**6, 256, 10, n_threads=2)
-    assert RawDataset.of(x, y, None).least_ingest(255, LocalRuntime(2), False) <= found.for_ingest
+    assert dataset_of(x, y, None).least_ingest(255, LocalRuntime(2), False) <= found.for_ingest
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ import zarr
 
 import distboost
 from distboost.data import ingest
-from distboost.data.dataset import RawDataset
 from distboost.data.ingest_plan import least_memory
 from distboost.errors import DataError, StoreError
 from distboost.estimators.writing import write_predictions
+from distboost.inputs.choose import dataset_of
 from distboost.io.storage import create_group, open_store
 from distboost.training.memory_plan import while_reading
 from tests.object_store.s3 import model
@@ -36,7 +36,7 @@ def test_a_store_on_s3_is_that_on_disk(way, arrays, bucket, tmp_path, monkeypatc
     monkeypatch.setattr(ingest, "BLOCK_ROWS", 40)
     limit = None
     if way == "bands":
-        limit = while_reading(on_cluster=False) + least_memory(*RawDataset.of(*arrays, None).sources, 255, 40)
+        limit = while_reading(on_cluster=False) + least_memory(*dataset_of(*arrays, None).sources, 255, 40)
     stores = [
         distboost.bin(*arrays, place, memory_limit=limit)
         for place in (f"{bucket}/store", str(tmp_path / "store"))

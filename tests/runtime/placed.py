@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from distboost.data.dataset import RawDataset
 from distboost.data.row_weights import WeightRule
+from distboost.inputs.choose import dataset_of
 from distboost.runtime.layout import Layout
 from distboost.trees.grower import GrowthLimits
 from distboost.weights.margin import MarginWeights
@@ -14,14 +14,14 @@ WEIGHTING = MarginWeights(0.5)
 
 
 def place(runtime, X, y, weights=None, evaluation=None, n_scores=None, values=False):
-    data = RawDataset.of(X, y, weights)
+    data = dataset_of(X, y, weights)
     profile = data.profile(255, 0, runtime)
     sets = [
         data.binned(profile, WeightRule.of(np.ones(len(profile.classes)), profile.class_scans), 7, values)
     ]
     if evaluation is not None:
         sets.append(
-            RawDataset.of(*evaluation, None).binned(
+            dataset_of(*evaluation, None).binned(
                 profile, WeightRule.alone(len(profile.classes), None), 5, values
             )
         )

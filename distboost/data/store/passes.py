@@ -16,12 +16,12 @@ import zarr
 
 from distboost.data.axes import spans
 from distboost.data.chunks import chunk_key, delete_chunk, has_chunk
-from distboost.data.ingest import BinOptions, Labelled, bin_features, bin_labels
+from distboost.data.dataset import RawDataset
+from distboost.data.ingest import BinOptions, bin_features, bin_labels
 from distboost.data.ingest_plan import IngestPlan
 from distboost.data.memory import returned_when_freed
-from distboost.data.parts import load
 from distboost.data.scan import SCAN_ROWS
-from distboost.data.source import Source
+from distboost.data.source import Source, load
 from distboost.data.store.layout import StoredBlocks, Written, chunked_array, verified
 from distboost.data.work import TaskRunner
 from distboost.errors import BinnedStoreError
@@ -61,7 +61,7 @@ class WrittenBlocks:
         return [self.checksums[name][block] for block in range(self.blocks.n_blocks)]
 
 
-def write_labels(data: Labelled, options: BinOptions, plan: IngestPlan, progress: WrittenBlocks) -> None:
+def write_labels(data: RawDataset, options: BinOptions, plan: IngestPlan, progress: WrittenBlocks) -> None:
     """Write labels and weights, in one pass over them."""
     blocks, work = progress.blocks, progress.work
     at_once = plan.at_once(plan.labels)

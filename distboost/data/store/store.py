@@ -24,9 +24,11 @@ from zarr.core.sync import sync
 
 from distboost.data.axes import spans
 from distboost.data.blocks import BinnedRows, BinnedSet
+from distboost.data.categories import resolved
+from distboost.data.inventory import Inventory
+from distboost.data.listing import described_group
 from distboost.data.profile import ClassScan, Profile
 from distboost.data.row_weights import WeightRule
-from distboost.data.sources import ZarrSource, described_group
 from distboost.data.store.layout import StoredBlocks, is_block_array
 from distboost.data.store.manifest import (
     NAMES,
@@ -170,7 +172,7 @@ class BinnedStore:
                 "it was made from, or bin that again with keep_values=True."
             )
         values = self._array("values")
-        missing = ZarrSource(values, name).missing_chunks()
+        missing = Inventory(values, name).missing()
         if missing:
             raise damaged(self.url, f"array values lacks {len(missing)} chunks, such as {missing[0]}")
         return values
@@ -185,6 +187,19 @@ class BinnedStore:
 
     def check_unchanged(self) -> None:
         """Do nothing: reads compare each block with its checksum."""
+
+    @property
+    def place(self) -> str:
+        return f"the binned store {self.url!r}"
+
+    def set_categorical(self, given: Any, names: np.ndarray | None) -> None:
+        """Raise an error if `categorical_features` is given, and names other features than those with categories."""
+        is_from_dtype = isinstance(given, str) and given == "from_dtype"
+        if not is_from_dtype and resolved(given, self.n_features, names) != self.categorical:
+            raise DataError(
+                f"{self.place} has categories in the features {[*self.categorical]}, but categorical_features is {given!r:.100}. "
+                "Leave it at 'from_dtype', or bin again with these."
+            )
 
     @property
     def names(self) -> np.ndarray | None:

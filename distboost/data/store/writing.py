@@ -11,13 +11,12 @@ import zarr
 
 from distboost.data import ingest
 from distboost.data.dataset import RawDataset
-from distboost.data.fingerprint import fingerprint
 from distboost.data.ingest import BinOptions, joined_edges
 from distboost.data.ingest_plan import IngestPlan, mebibytes
 from distboost.data.profile import Profile
 from distboost.data.row_weights import WeightRule
 from distboost.data.scan import ScanOptions
-from distboost.data.sources import ZarrSource
+from distboost.data.source import fingerprint
 from distboost.data.store.layout import StoredBlocks, block_array, plain_array, store_bytes
 from distboost.data.store.manifest import (
     NAMES,
@@ -31,6 +30,7 @@ from distboost.data.store.manifest import (
 )
 from distboost.data.store.passes import WrittenBlocks, remove_bands, write_bins, write_labels
 from distboost.data.store.store import BinnedStore
+from distboost.data.stored import ZarrSource
 from distboost.data.work import TaskRunner
 from distboost.errors import DataError, LimitError, StoreError
 from distboost.io.storage import (
@@ -88,8 +88,8 @@ def write_store(
         If the disk is full.
     """
     url = os.fspath(url)
-    options = ingest.scan_options(data.sources, max_bins, seed)
-    plan = data.sources.plan(max_bins, work, memory, keep_values)
+    options = ingest.scan_options(data, max_bins, seed)
+    plan = data.plan(max_bins, work, memory, keep_values)
     rows = ingest.block_rows(data.n_features)
     made_from = {
         "version": STORE_VERSION,
@@ -104,8 +104,8 @@ def write_store(
     }
     if options.categorical:
         made_from["categorical"] = list(options.categorical)
-    if data.sources.x.labels:
-        made_from["labels"] = [[d, list(labels)] for d, labels in sorted(data.sources.x.labels.items())]
+    if data.x.labels:
+        made_from["labels"] = [[d, list(labels)] for d, labels in sorted(data.x.labels.items())]
     complete = _complete(url, made_from)
     if complete is not None:
         return complete
@@ -143,10 +143,10 @@ def _write(
     profile = _scanned(group, data, options, plan, progress, profile)
     rule = WeightRule(np.ones(len(profile.classes)))
     keep_values = made_from["keep_values"]
-    binning = BinOptions.of(profile, rule, data.sources, keep_values)
+    binning = BinOptions.of(profile, rule, data, keep_values)
     if "weights" not in progress.checksums:
-        write_labels(data.sources, binning, plan, progress)
-    write_bins(data.sources.x, binning, plan, progress, group)
+        write_labels(data, binning, plan, progress)
+    write_bins(data.x, binning, plan, progress, group)
     data.check_unchanged()
     _check_written(blocks)
     checksums = {name: progress.listed(name) for name in blocks.arrays}
@@ -239,17 +239,17 @@ def _scanned(
 def _found(
     group: zarr.Group, data: RawDataset, options: ScanOptions, plan: IngestPlan, progress: WrittenBlocks
 ) -> Profile:
-    sources, work = data.sources, progress.work
+    work = progress.work
     try:
-        with work.phases.begin("scan", sources.n_bytes, "bytes") as advance:
-            classes, scans = ingest.scan_classes(sources, options, work, plan, advance)
+        with work.phases.begin("scan", data.n_bytes, "bytes") as advance:
+            classes, scans = ingest.scan_classes(data, options, work, plan, advance)
             weights = None
-            if sources.weights is not None:
+            if data.weights is not None:
                 rule = WeightRule(np.ones(len(classes)))
-                labelling = BinOptions.of(Profile(data.n_rows, classes, scans, []), rule, sources)
-                write_labels(sources, labelling, plan, progress)
+                labelling = BinOptions.of(Profile(data.n_rows, classes, scans, []), rule, data)
+                write_labels(data, labelling, plan, progress)
                 weights = ZarrSource(progress.blocks.arrays["weights"], "sample_weight")
-            found = ingest.scan_edges(sources.x, weights, options, work, plan, advance)
+            found = ingest.scan_edges(data.x, weights, options, work, plan, advance)
     except (DataError, LimitError):
         remove_all(group.store)  # the data are invalid: there is nothing to continue
         raise

@@ -15,9 +15,8 @@ from distributed import Client, KilledWorker
 from distributed import Future as DaskFuture
 from distributed.comm.core import CommClosedError
 
-from distboost.data.dask_part import DaskPart
-from distboost.data.graphs import Cluster
 from distboost.errors import ClusterError, DistboostError
+from distboost.inputs.dask_array import Cluster, DaskPart
 from distboost.runtime.cluster.crew import WorkerLostError
 
 log = logging.getLogger("distboost")

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from distributed import KilledWorker
 
-from distboost.data.dask_part import DaskPart
-from distboost.data.frames import FrameRows
-from distboost.data.parts import load
+from distboost.data.source import load
 from distboost.data.work import Result
 from distboost.errors import ClusterError, DistboostError
+from distboost.inputs.dask_array import DaskPart
+from distboost.inputs.frame import FrameRows
 from distboost.io.phases import SILENT, Phases
 from distboost.runtime.cluster.crew import WorkerLostError
 from distboost.runtime.cluster.link import POLL_INTERVAL, Link

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from distboost.data.dask_part import DaskPart
-from distboost.data.frames import FrameRows
 from distboost.data.inventory import Probe
 from distboost.errors import DistboostError, WorkerError
+from distboost.inputs.dask_array import DaskPart
+from distboost.inputs.frame import FrameRows
 from distboost.runtime.block import Key, located
 from distboost.runtime.cluster.crew import WorkerLostError
 from distboost.runtime.cluster.link import POLL_INTERVAL, Link

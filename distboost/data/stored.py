@@ -1,4 +1,4 @@
-"""Parts of sources: small values that travel to a worker, which loads their rows."""
+"""Stored arrays, read chunk by chunk: each chunk is compared with the listing of the store."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import itertools
 import logging
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,16 +16,152 @@ import zarr
 
 from distboost.data.axes import Axis
 from distboost.data.chunks import chunk_key, found_and_expected
-from distboost.data.inventory import ABSENT, Probe, UnlikeListingError, held_to
-from distboost.data.masked import unmasked
+from distboost.data.inventory import ABSENT, Inventory, Probe, UnlikeListingError, held_to, with_absolute_path
+from distboost.data.listing import innermost
 from distboost.data.memory import returned_when_freed
-from distboost.data.packing import Packing
-from distboost.errors import StoreError
+from distboost.data.source import PIECE_BYTES, Source, assembled
+from distboost.errors import MissingChunkError, StoreError
 from distboost.io.retry import is_damage, quoted, retried
+from distboost.io.storage import is_in_memory
 
-PIECE_BYTES = 2**22  # of one read at most, unless a single chunk is larger
 log = logging.getLogger("distboost")
 Spans = tuple[tuple[int, int], ...]  # along each axis
+
+
+@dataclass(frozen=True)
+class Packing:
+    """How stored numbers become values.
+
+    Attributes
+    ----------
+    scale, offset : float
+    missing : tuple of numbers
+        Stored numbers that stand for missing values.
+    dtype : numpy.dtype
+        Of the values.
+    """
+
+    scale: float
+    offset: float
+    missing: tuple[float, ...]
+    dtype: np.dtype
+
+    def decoded(self, stored: np.ndarray) -> np.ndarray:
+        """Return the values of stored numbers; missing ones are NaN."""
+        values = stored.astype(self.dtype)
+        for number in self.missing:
+            values[stored == number] = np.nan
+        if self.scale != 1:
+            values *= self.scale
+        if self.offset != 0:
+            values += self.offset
+        return values
+
+
+class ZarrSource(Source):
+    """A zarr array. Each process that reads a part compares the chunks with the listing made by this one.
+
+    Parameters
+    ----------
+    array : zarr.Array
+    place : str
+    packing : Packing or None
+        How the stored numbers become values; None: they are the values.
+
+    Attributes
+    ----------
+    warning : str or None
+        A warning about what the array's attributes say.
+    """
+
+    decodes_again = True
+    warning: str | None = None
+
+    def __init__(self, array: zarr.Array[Any], place: str, packing: Packing | None = None):
+        self.stored, self.packing = with_absolute_path(array), packing
+        self.place = f"{place} ({_url(self.stored)})"
+        self.shape = array.shape
+        self.dtype = np.dtype(array.dtype) if packing is None else packing.dtype
+        self.axes = axes_of(array)
+        self.chunk_bytes = self.bytes_of_chunk()
+        if not (array.shards or array.filters) and len(array.compressors) < 2:
+            self.read_copies = 3  # decoded in one step
+        # A store in memory exists in this process only: its parts are loaded before they are sent.
+        self.is_near = is_in_memory(innermost(array.store))
+        self.is_stored = not self.is_near
+        self.copies = int(self.is_near)
+
+    @cached_property
+    def inventory(self) -> Inventory:
+        """The store's listing of the array, made at the first access."""
+        return Inventory(self.stored, self.place)
+
+    def part(self, start: int, stop: int, columns: tuple[int, int] | None = None) -> Any:
+        rest = [(0, length) for length in self.shape[1:]] if columns is None else [columns]
+        size = self.stored.shards or self.stored.chunks
+        cells = [
+            slice(a // chunk, -(-b // chunk))
+            for (a, b), chunk in zip([(start, stop), *rest], size, strict=True)
+        ]
+        sizes = self.inventory.sizes[tuple(cells)]
+        part = ZarrPart(self.stored, self.place, start, stop, columns, sizes, self.packing)
+        return part.load() if self.is_near else part
+
+    def warnings(self, policy: str) -> list[str]:
+        missing = None if policy == "ignore" else self._missing_warning(policy)
+        unlisted = None if policy == "ignore" else self._listing_warning()
+        return [message for message in (missing, self.warning, unlisted) if message]
+
+    def _missing_warning(self, policy: str) -> str | None:
+        """Return a warning if chunks were never written, which zarr silently reads as the fill value."""
+        missing = self.inventory.missing()
+        if not missing:
+            return None
+        named = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
+        message = (
+            f"{len(missing)} chunks of {self.place} are not in the store and read as the fill value "
+            f"{self.stored.fill_value}: {named}."
+        )
+        if policy == "error":
+            raise MissingChunkError(f"{message} Write them, or allow this with missing_chunks='warn'.")
+        return f"{message} By default, zarr does not write chunks that are all fill value. If these are not, write them again."
+
+    def _listing_warning(self) -> str | None:
+        """Return a warning if the store does not list the array: then less is checked."""
+        if self.inventory.is_listed:
+            return None
+        return (
+            f"{self.place} cannot be listed: each of its {self.inventory.sizes.size} chunks was asked for by itself. Chunks that "
+            "are absent, and those that you may not read, cannot be told apart, and a chunk that is written again meanwhile, in "
+            "the same size, is not noticed. missing_chunks='ignore' hides this warning."
+        )
+
+    def is_unchanged(self) -> bool:
+        with self._found():
+            # Without a listing, only reads notice changes.
+            if self.is_near or not self.inventory.is_listed:
+                return True
+            return Inventory(self.stored, self.place).listing == self.inventory.listing
+
+    def mark(self) -> Any:
+        with self._found():
+            return (None if self.is_near else self.inventory.digest) or super().mark()
+
+    @contextmanager
+    def _found(self) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise StoreError(
+                f"{self.place} does not exist, or not any more: {error}. Restore it, and start again."
+            ) from error
+
+
+def _url(array: zarr.Array[Any]) -> str:
+    store = array.store
+    if isinstance(store, zarr.storage.FsspecStore):
+        return str(store.fs.unstrip_protocol("/".join(filter(None, (store.path, array.path)))))
+    return str(array.store_path)
 
 
 @dataclass(frozen=True)
@@ -142,11 +280,7 @@ class ZarrPart:
         return f"rows {a} to {b - 1} of {self.place}"
 
     def load(self) -> np.ndarray:
-        out = np.empty(self.shape, self.dtype)
-        for position, values in self.pieces():
-            out[tuple(slice(a, a + n) for a, n in zip(position, values.shape, strict=True))] = values
-            del values
-        return out
+        return assembled(self)
 
 
 def _values(array: zarr.Array[Any], spans: Spans) -> np.ndarray:
@@ -186,22 +320,3 @@ def _piece_shape(array: zarr.Array[Any], item: int) -> list[int]:
         sizes.append(n * chunk)
         left //= n
     return sizes[::-1]
-
-
-def at_hand(part: Any) -> Any:
-    """Return a part whose type is known: one of a dask array that no cluster has computed is computed now."""
-    return part.computed() if hasattr(part, "computed") else part
-
-
-def pieces(part: Any) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
-    """Yield the values of a part piece by piece, with their position within the part."""
-    if hasattr(part, "pieces"):
-        yield from part.pieces()
-    else:
-        values = load(part)
-        yield (0,) * values.ndim, values
-
-
-def load(part: Any) -> np.ndarray:
-    """Return the values of a part."""
-    return np.asarray(part.load() if hasattr(part, "load") else unmasked(part))

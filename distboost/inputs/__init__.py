@@ -1,0 +1,1 @@
+"""What users pass as rows, labels and weights: one adapter for each kind of container."""
