@@ -164,10 +164,12 @@ class Expansion:
     The histograms of the nodes `forgotten` are dropped. Then a new tree begins (`root`), or nodes that were split pass their
     histograms on to their children (`siblings`): the smaller children are summed.
 
-    Instead of a new tree, some `nodes` of a tree may begin: they are summed over the features of `root`, and all others are
-    dropped. If it `restores`, this is for features whose histograms were lost, and those of other features are kept.
+    Instead of a new tree, some `nodes` of a tree may begin: they are summed over `features`, and all others are dropped. If it
+    `restores`, this is for features whose histograms were lost, and those of other features are kept. The nodes may have
+    children already.
     """
 
+    features: np.ndarray  # (m,) int64, ascending: those of the tree that are summed and searched
     root: Root | None = None
     forgotten: tuple[int, ...] = ()
     siblings: tuple[Siblings, ...] = ()
@@ -180,11 +182,11 @@ class Expansion:
     )
 
     @property
-    def build(self) -> list[int]:
-        """The nodes that are summed over the rows."""
+    def build(self) -> np.ndarray:
+        """The nodes that are summed over the rows, (m,) int64."""
         if self.root is None:
-            return [pair.smaller for pair in self.siblings]
-        return list(self.nodes) or [0]
+            return np.array([pair.smaller for pair in self.siblings], np.int64)
+        return np.array(self.nodes or (0,), np.int64)
 
     def of_nodes(self, places: np.ndarray) -> Expansion:
         """Return the change of some of the nodes that are summed, by their places in `build`."""
@@ -214,13 +216,11 @@ class Expanded(NamedTuple):
 
 @dataclass(frozen=True)
 class HistogramQuestion:
-    """Apply the splits, then sum the statistics of the nodes `build`, over `features`."""
+    """Apply the splits, then sum the histograms that the expansion names. None: begin the tree, without a histogram."""
 
     root: RootQuestion | None
     splits: Splits
-    build: np.ndarray
-    features: np.ndarray
-    again: bool = False  # the nodes were summed before, and may have children already
+    expansion: Expansion | None = None
 
 
 @dataclass(frozen=True)
@@ -257,8 +257,8 @@ class UpdateQuestion:
     weighting: Weighting
     shifts: tuple[np.ndarray, ...]  # of the training rows, then of the evaluation rows
     factors: tuple[float, ...]
-    root: RootQuestion | None  # of the next round's tree, if that is known: its histogram is wanted too
-    features: np.ndarray
+    root: RootQuestion | None = None  # of the next round's tree, if that is known
+    expansion: Expansion | None = None  # by the root of this tree, if its histogram is wanted too
     metrics: tuple[RowMetric, ...] = ()  # of the evaluation rows, besides their losses
 
 

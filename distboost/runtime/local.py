@@ -13,11 +13,10 @@ from distboost.data.work import Result
 from distboost.io.phases import SILENT, Advance, Phases
 from distboost.rows.interface import Rows
 from distboost.rows.messages import (
+    NO_SPLITS,
     BestSplits,
     Expanded,
-    Expansion,
     HistogramQuestion,
-    Splits,
     SumsQuestion,
     UpdateQuestion,
 )
@@ -98,21 +97,18 @@ class LocalRows(CoordinatedRows):
         self.shard = shard
         self.tree = LocalTree(layout.n_bins, layout.categorical, layout.n_classes, shard.threads)
 
-    def _expand(self, question: HistogramQuestion, expansion: Expansion) -> tuple[np.ndarray, Expanded]:
+    def _expand(self, question: HistogramQuestion) -> tuple[np.ndarray, Expanded]:
+        if question.expansion is None:
+            return self.shard.histogram(question, None), NOT_EXPANDED
         totals = NO_TOTALS
         found: list[Expanded] = []
         sizes: list[int] = []
-        for some in self.tree.expansions(expansion, may_drop=not self.shard.held.streamed):
-            if len(some.siblings) < len(expansion.siblings):
-                splits = Splits.empty() if found else question.splits
-                question = replace(question, splits=splits, build=np.array(some.build, np.int64))
+        for some in self.tree.expansions(question.expansion, may_drop=not self.shard.held.streamed):
+            question = replace(question, splits=NO_SPLITS if found else question.splits, expansion=some)
             totals = self.shard.histogram(question, self.tree.begin(some))
             found.append(self.tree.expanded())
             sizes.append(len(some.siblings))
         return totals, siblings_in_order(found, sizes)
-
-    def _begin_tree(self, question: HistogramQuestion) -> np.ndarray:
-        return self.shard.histogram(question, None)
 
     def _search(self, node: int, context: np.ndarray) -> BestSplits:
         return self.tree.search(node, context)
@@ -120,12 +116,10 @@ class LocalRows(CoordinatedRows):
     def _sums(self, question: SumsQuestion) -> Reduced:
         return self.shard.sums(question)
 
-    def _update(
-        self, question: UpdateQuestion, expansion: Expansion | None
-    ) -> tuple[Reduced, np.ndarray, Expanded]:
-        if expansion is None:
+    def _update(self, question: UpdateQuestion) -> tuple[Reduced, np.ndarray, Expanded]:
+        if question.expansion is None:
             return *self.shard.update(question), NOT_EXPANDED
-        losses, totals = self.shard.update(question, self.tree.begin(expansion))
+        losses, totals = self.shard.update(question, self.tree.begin(question.expansion))
         return losses, totals, self.tree.expanded()
 
     def passes(self) -> dict[str, int]:

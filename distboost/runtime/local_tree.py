@@ -27,9 +27,7 @@ class LocalPart:
 
     def ask(self, expansion: Expansion, features: np.ndarray) -> None:
         """Accept a change of the nodes that have histograms, and the tree's features in this part."""
-        if expansion.root is not None:
-            expansion = replace(expansion, root=expansion.root._replace(features=features))
-        self.features, self._expansion = features, expansion
+        self.features, self._expansion = features, replace(expansion, features=features)
 
     def begin(self) -> Slots:
         self._groups: Sequence[np.ndarray] = []
@@ -119,10 +117,10 @@ class LocalTree:
         """Return the parts that have features of the growing tree. Each is to be summed."""
         root = expansion.root
         if root is not None:
-            self._divide(root)
-            whole = len(root.features) == len(self._n_bins)
+            self._divide(root, expansion.features)
+            whole = len(expansion.features) == len(self._n_bins)
             features = [
-                part.own if whole else part.own[np.isin(part.own, root.features)] for part in self.parts
+                part.own if whole else part.own[np.isin(part.own, expansion.features)] for part in self.parts
             ]
             self._growing = [part for part, some in zip(self.parts, features, strict=True) if len(some)]
             self._features = [some for some in features if len(some)]
@@ -130,7 +128,7 @@ class LocalTree:
             part.ask(expansion, some)
         return self._growing
 
-    def _divide(self, root: Root) -> None:
+    def _divide(self, root: Root, features: np.ndarray) -> None:
         """Divide the features into parts, unless they are divided for histograms of this size already."""
         assert root.statistic is not None
         n_channels = root.statistic.n_sums(self._n_classes) + 1 + (root.weight_factor > 0)
@@ -140,7 +138,8 @@ class LocalTree:
             return
         else:
             self._n_channels = n_channels
-        features = root.features if root.is_window else np.arange(len(self._n_bins))
+        if not root.is_window:
+            features = np.arange(len(self._n_bins))
         offsets, n_threads = offsets_of(self._n_bins, features), self._threads.n
         n_tiles = tiles_of(features, offsets, n_channels)
         # With few tiles, threads share the rows of all features (see `SharedPart`), and then the search.

@@ -16,6 +16,7 @@ from distboost.kernels import random
 from distboost.rows.messages import (
     NO_SPLITS,
     Draw,
+    Expansion,
     HistogramQuestion,
     RootQuestion,
     RowCounts,
@@ -39,7 +40,6 @@ from distboost.runtime.tally import Tally
 from distboost.threads import Threads
 from distboost.weights.sampled import MAGNITUDES, drawn
 
-ROOT = np.zeros(1, np.int64)  # the nodes of a tree that has only begun
 Answer = TypeVar("Answer")
 Held = TypeVar("Held")  # a block in memory, or one on disk
 
@@ -141,7 +141,7 @@ class Shard:
         parts: Sequence[Part] | None,
         only: Collection[Key] | None = None,
     ) -> np.ndarray:
-        """Sum the histograms of the nodes in ``question.build``.
+        """Sum the histograms of the nodes that the question's expansion builds.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class Shard:
         """
         self._begin(question.root)
         work = partial(self._prepare, question.root, question.splits)
-        tally = None if parts is None else self._tally(question.build, parts, question.again)
+        tally = None if parts is None else self._tally(question.expansion, parts)
         left_out = self._left_out(question, only)
         totals = self._visit(work, [0], _kinds(question.root), tally, only, left_out)
         return sum(totals, _no_totals(question.root))
@@ -245,7 +245,7 @@ class Shard:
             return Reduced(sums, largest), totals
 
         self._begin(root)
-        tally = None if parts is None else self._tally(ROOT, parts)
+        tally = None if parts is None else self._tally(question.expansion, parts)
         answers = self._visit(step, range(n_sets), ["update", *_kinds(root)], tally, only)
         totals = sum((totals for _, totals in answers), _no_totals(root))
         return reduce(Reduced.combined, (found for found, _ in answers), nothing), totals
@@ -290,12 +290,15 @@ class Shard:
         block.changed.add("scores")
         block.round = question.round
 
-    def _tally(self, build: np.ndarray, parts: Sequence[Part], again: bool = False) -> Tally:
-        """Return the tally of the histograms of the nodes `build`."""
+    def _tally(self, expansion: Expansion | None, parts: Sequence[Part]) -> Tally:
+        """Return the tally of the histograms that an expansion builds."""
+        assert expansion is not None, "a histogram is wanted"
         if self._statistic is None:
             raise RuntimeError("a tree without a statistic has no histograms")
         how = self._statistic, self._scale, self._weight_factor
-        return Tally(self.threads, *how, build, parts, self._shared_bytes, self._spare, again)
+        return Tally(
+            self.threads, *how, expansion.build, parts, self._shared_bytes, self._spare, expansion.restores
+        )
 
     def _visit(
         self,

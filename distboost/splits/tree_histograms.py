@@ -77,9 +77,10 @@ class TreeHistograms:
         The larger children take over the slots of their parents.
         """
         if expansion.root is not None:
-            self._begin(expansion.root, max(expansion.root.most_histograms, len(expansion.build)))
-            slots = self.histograms.take(len(expansion.build))
-            self.slots = dict(zip(expansion.build, slots, strict=True))
+            nodes = expansion.build.tolist()
+            self._begin(expansion.root, expansion.features, max(expansion.root.most_histograms, len(nodes)))
+            slots = self.histograms.take(len(nodes))
+            self.slots = dict(zip(nodes, slots, strict=True))
             return slots
         self._forget(expansion.forgotten)
         slots = self.histograms.take(len(expansion.siblings))
@@ -109,11 +110,11 @@ class TreeHistograms:
             subtract_features(pool[self.slots[other]], pool[self.slots[one]], self._features, offsets)
         return Expanded(None, None)
 
-    def _begin(self, root: Root, n_nodes: int) -> None:
+    def _begin(self, root: Root, features: np.ndarray, n_nodes: int) -> None:
         """Drop the histograms of the previous tree."""
         assert root.statistic is not None, "trees without a statistic have no histograms"
         assert root.rules is not None
-        self._features, self._min_weight_fraction = root.features, root.rules.min_weight_fraction
+        self._features, self._min_weight_fraction = features, root.rules.min_weight_fraction
         self._rules = rules = SearchRules(
             root.rules.gain,
             root.statistic.n_sums(self._n_classes),
@@ -130,8 +131,8 @@ class TreeHistograms:
         if root.is_window:
             self._histograms = None  # frees the memory of other features
         if self._histograms is None or self._histograms.n_used != n_channels:
-            features = root.features if root.is_window else self._own
-            self._histograms = Histograms(self._n_bins, n_channels, n_nodes, features)
+            own = features if root.is_window else self._own
+            self._histograms = Histograms(self._n_bins, n_channels, n_nodes, own)
 
     def _root_sums(self) -> np.ndarray:
         """Return the sums over the root's histogram, (n_channels,) int64."""

@@ -292,10 +292,7 @@ def test_as_many_places_stay_in_memory_as_are_allotted(tmp_path, monkeypatch):
 
         def written():
             scratch_files[0].written.clear()
-            begin = HistogramQuestion(
-                RootQuestion(None, Scale(0.0, 0), None, 0.0), NO_SPLITS, np.zeros(1, int), np.arange(3)
-            )
-            found.histogram(begin, None)
+            found.histogram(HistogramQuestion(RootQuestion(None, Scale(0.0, 0), None, 0.0), NO_SPLITS), None)
             return scratch_files[0].written
 
         assert written() == [(N,)] * 2

@@ -54,7 +54,7 @@ class Stages:
         """Note what happens meanwhile."""
         with ExitStack() as patches:
             for owner, method, name, count in (
-                (Shard, "histogram", "histogram", lambda question, *_: len(question.build)),
+                (Shard, "histogram", "histogram", lambda question, *_: len(question.expansion.build)),
                 (Shard, "update", "update", lambda *_: 1),
                 (Shard, "sums", "sums", lambda *_: 0),
                 (TreeHistograms, "answer", "answer", lambda expansion: len(expansion.build)),
