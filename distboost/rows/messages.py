@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -177,9 +177,6 @@ class Expansion:
     nodes: tuple[int, ...] = ()
     weight: int = 0  # of all rows of the tree, if it is not new
     restores: bool = False
-    keeps: bool = (
-        True  # False: the children's histograms are only searched, because their own children will be leaves
-    )
 
     @property
     def build(self) -> np.ndarray:
@@ -187,12 +184,6 @@ class Expansion:
         if self.root is None:
             return np.array([pair.smaller for pair in self.siblings], np.int64)
         return np.array(self.nodes or (0,), np.int64)
-
-    def of_nodes(self, places: np.ndarray) -> Expansion:
-        """Return the change of some of the nodes that are summed, by their places in `build`."""
-        if self.nodes:
-            return replace(self, nodes=tuple(self.nodes[n] for n in places))
-        return replace(self, siblings=tuple(self.siblings[n] for n in places))
 
 
 class Expanded(NamedTuple):

@@ -152,14 +152,12 @@ class CoordinatedRows(Rows):
         self._root = replace(question, statistic=Sampled(root.statistic, draw), subsample=draw, scale=scale)
         self.histogram_scale = replace(scale, bits=bits.summed)
 
-    def best_splits(
-        self, siblings: Sequence[Siblings], search: bool = True, keep: bool = True
-    ) -> BestSplits | None:
+    def best_splits(self, siblings: Sequence[Siblings], search: bool = True) -> BestSplits | None:
         self.calls["histogram"] += 1  # one question, into however many it is divided
         if self._windows is not None:
             return self._windows.best_splits(self._ask_histograms, siblings) if search else None
         forgotten, self._forgotten = tuple(self._forgotten), []
-        expansion = Expansion(self._features, None, forgotten, tuple(siblings), search, keeps=keep)
+        expansion = Expansion(self._features, None, forgotten, tuple(siblings), search)
         best = self._ask_histograms(expansion).best
         if best is not None:
             nodes = [pair.smaller for pair in siblings] + [pair.larger for pair in siblings]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from distboost.data.work import Result
 from distboost.io.phases import SILENT, Advance, Phases
 from distboost.rows.interface import Rows
 from distboost.rows.messages import (
-    NO_SPLITS,
     BestSplits,
     Expanded,
     HistogramQuestion,
@@ -23,11 +21,9 @@ from distboost.rows.messages import (
 from distboost.rows.reduced import Reduced
 from distboost.runtime.coordinated import NOT_EXPANDED, CoordinatedRows
 from distboost.runtime.layout import Allotment, Layout, readings
-from distboost.runtime.local_tree import LocalTree, siblings_in_order
+from distboost.runtime.local_tree import LocalTree
 from distboost.runtime.shard import Shard
 from distboost.threads import Threads
-
-NO_TOTALS = np.zeros(0, np.int64)
 
 
 class LocalRuntime:
@@ -100,15 +96,8 @@ class LocalRows(CoordinatedRows):
     def _expand(self, question: HistogramQuestion) -> tuple[np.ndarray, Expanded]:
         if question.expansion is None:
             return self.shard.histogram(question, None), NOT_EXPANDED
-        totals = NO_TOTALS
-        found: list[Expanded] = []
-        sizes: list[int] = []
-        for some in self.tree.expansions(question.expansion, may_drop=not self.shard.held.streamed):
-            question = replace(question, splits=NO_SPLITS if found else question.splits, expansion=some)
-            totals = self.shard.histogram(question, self.tree.begin(some))
-            found.append(self.tree.expanded())
-            sizes.append(len(some.siblings))
-        return totals, siblings_in_order(found, sizes)
+        totals = self.shard.histogram(question, self.tree.begin(question.expansion))
+        return totals, self.tree.expanded()
 
     def _search(self, node: int, context: np.ndarray) -> BestSplits:
         return self.tree.search(node, context)

@@ -323,35 +323,26 @@ class Shard:
             item for item in self.held.streamed.items() if is_wanted(item[0]) and item[0] not in left_out
         ]
         training = [block for key, block in resident if key.number == 0]
-        whole_blocks = not streamed and not self.samples.are_drawn
-        by_block = tally if tally is not None and whole_blocks and tally.takes_blocks(len(training)) else None
 
-        def visit(share: Iterable[tuple[Key, Block]]) -> list[Answer]:
-            answers, summed = [], []
-            for key, block in share:
-                with located(key):
-                    answers.append(work(key, block))
-                if key.number == 0:
-                    summed.append(block)
-            if by_block is not None and summed:
-                by_block.add_blocks(summed)
-            return answers
+        def visit(item: tuple[Key, Block]) -> Answer:
+            with located(item[0]):
+                return work(*item)
 
         if not kinds and sum(len(block.order) for _, block in resident) < FEW_ROWS:
-            answers = visit(resident)
+            answers = [*map(visit, resident)]
         else:
-            answers = [answer for some in self.threads.map_shares(visit, resident) for answer in some]
+            answers = self.threads.map(visit, resident)
         self.passes.update(_visited(kinds, training))
-        if tally is not None and tally is not by_block:
+        if tally is not None:
             (tally.begin_stream if streamed else tally.add_all)(self.samples.of(training))
 
-        def visit_streamed(key: Key, block: Block, helpers: Threads) -> tuple[Answer, dict[str, int]]:
+        def visit_streamed(key: Key, block: Block) -> tuple[Answer, dict[str, int]]:
             answer = work(key, block)
             if key.number > 0:
                 return answer, {}
             if tally is not None:
                 (summed,) = self.samples.of([block], keep=False)
-                tally.add_streamed(summed, helpers)
+                tally.add_streamed(summed)
             return answer, _visited(["streamed", *kinds], [block])
 
         for answer, visited in self.held.stream(visit_streamed, streamed, tuple(kinds)):
@@ -359,8 +350,8 @@ class Shard:
             for kind, n in visited.items():
                 self.passes[kind] += n
         if tally is not None:
-            if streamed or tally is by_block:
-                tally.finish()
+            if streamed:
+                tally.finish_stream()
             self.passes["histogram"] += tally.n_rows
         return answers
 

@@ -132,7 +132,7 @@ def _trimmed(parts: list[StoredPart] | None, n_channels: int) -> np.ndarray | No
     """Return the sums, (n_nodes, n_bins, n_channels) int64, as a contiguous array in their memory, which it overwrites."""
     if parts is None:
         return None
-    sums = parts[0].begin().pool
+    sums = parts[0].slots.pool
     m, n_bins, _ = sums.shape
     trimmed = sums.reshape(-1)[: m * n_bins * n_channels].reshape(m, n_bins, n_channels)
     for slot in range(m):  # in this order, only entries that were already read are overwritten
