@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache, partial
 from typing import Any, TypeVar
@@ -107,30 +107,6 @@ class Threads:
             # Tracebacks refer to this frame, and so does a cancelled helper while it is in the pool's queue.
             failures.clear()
             results.clear()
-
-    def map_shares(self, function: Callable[[Iterator[Item]], Result], items: Iterable[Item]) -> list[Result]:
-        """Call function(share) once in each thread, and return the results. A share yields the next item that no other share has.
-
-        If a call fails, no share yields further items.
-        """
-        waiting = deque(items)
-
-        def share() -> Iterator[Item]:
-            while waiting:
-                try:
-                    item = waiting.popleft()
-                except IndexError:  # another thread was faster
-                    return
-                yield item
-
-        def call(_: int) -> Result:
-            try:
-                return function(share())
-            except BaseException:
-                waiting.clear()
-                raise
-
-        return self.map(call, range(min(self.n, len(waiting))))
 
     def each(
         self, function: Callable[[Item], Result], items: Iterable[Item], at_once: int | None = None

@@ -20,6 +20,7 @@ from distboost.data import categories as module
 from distboost.data.categories import Categories, count_values
 from distboost.errors import DataError, LimitError, ModelFormatError
 from distboost.io.files import decoded, encoded
+from distboost.rows.exact import DIGIT_BITS, LOWEST
 from distboost.runtime.cluster import owners
 
 N = 1500
@@ -192,7 +193,7 @@ def test_counts_are_exact(scale):
         module.merge_counts(parts, count_values(x[rows], w[rows]), 0, "X")
     assert parts == whole
     for value, total in whole.items():
-        expected = [Fraction(one) * 2**1074 for one in w[x == value].tolist()]
+        expected = [Fraction(one) / Fraction(2) ** (DIGIT_BITS * LOWEST) for one in w[x == value].tolist()]
         assert total == sum(expected)
 
 

@@ -20,10 +20,10 @@ import distboost
 from distboost import GDMCBoostClassifier
 from distboost.data.stored import ZarrPart
 from distboost.estimators import evaluating
-from distboost.evaluation.exact import exact_sums, real_numbers
 from distboost.evaluation.margins import histogram, margin_sums
 from distboost.evaluation.metrics import METRICS, Evaluation, Totals, chosen
 from distboost.evaluation.sums import Judge, Places, bins_of, judge_part, merged
+from distboost.rows.exact import exact_sums, real_numbers
 
 
 @pytest.fixture(scope="module")
@@ -229,7 +229,7 @@ def test_sums_do_not_depend_on_the_order(values, random):
 def test_sums_of_many_cells(monkeypatch):
     cells, values = np.array([[7, 1], [3, 7]]), np.array([0.1, 3.0])
     dense = exact_sums(cells, values, 9)
-    monkeypatch.setattr("distboost.evaluation.exact.MOST_DENSE", 1)
+    monkeypatch.setattr("distboost.rows.exact.MOST_DENSE", 1)
     sparse = exact_sums(cells, values, 9)
     assert (dense != sparse).nnz == 0
     np.testing.assert_array_equal(real_numbers(sparse)[[1, 3, 7]], [0.1, 3.0, 3.1])

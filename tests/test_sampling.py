@@ -234,7 +234,7 @@ def test_same_model_of_chunks_and_streamed_rows(trained, on_disk, problem, monke
     make, model = trained
     if waits:
         monkeypatch.setattr(tally, "CACHED_TILES", 0)
-        monkeypatch.setattr(gathered, "room_bytes", lambda like: 2**16)
+        monkeypatch.setattr(gathered, "room_bytes", lambda bins: 2**16)
     assert make(**SOME).fit(*on_disk).digest() == model.digest()
     place = LocalRuntime.place
     few = Allotment(200, 2, None)

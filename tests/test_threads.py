@@ -122,49 +122,6 @@ def test_nothing_is_begun_after_a_failure_and_what_runs_is_waited_for():
     assert set(ended) == set(begun) - {1}
 
 
-@pytest.mark.parametrize("n_items", [0, 1, 5, 16, 97])
-def test_shares_have_all_items_once_and_in_order(threads, n_items):
-    found = threads.map_shares(list, range(n_items))
-    assert sorted(item for share in found for item in share) == list(range(n_items))
-    assert all(share == sorted(share) for share in found)
-    assert len(found) == min(threads.n, n_items)
-
-
-def test_a_thread_that_is_busy_gets_a_small_share():
-    rest = threading.Semaphore(0)
-
-    def work(share):
-        taken = []
-        for item in share:
-            taken.append(item)
-            if item == 0:
-                assert all(rest.acquire(timeout=DEADLINE) for _ in range(9))
-            else:
-                rest.release()
-        return taken
-
-    with Threads(2) as threads:
-        assert sorted(threads.map_shares(work, range(10))) == [[0], [*range(1, 10)]]
-
-
-def test_no_share_gets_items_after_a_failure():
-    failed, begun = threading.Event(), []
-
-    def work(share):
-        for item in share:
-            begun.append(item)
-            if item == 1:
-                failed.set()
-                raise ValueError(item)
-            assert failed.wait(DEADLINE)
-            time.sleep(0.001)  # lets the thread that failed go on
-
-    n = 10_000  # the other thread may begin some before it is told
-    with Threads(2) as threads, pytest.raises(ValueError, match=r"^1$"):
-        threads.map_shares(work, range(n))
-    assert len(begun) < n
-
-
 def test_functions_may_map_too(threads):
     def table(n):
         return threads.map(lambda i: sum(threads.map(lambda j: i * j, range(n))), range(n))

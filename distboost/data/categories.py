@@ -14,15 +14,13 @@ import numpy as np
 
 from distboost.errors import DataError, LimitError
 from distboost.kernels.categories import code_values
+from distboost.rows.exact import exact_sums, whole_numbers
 
 MOST_CATEGORIES = 2**16  # of a feature
 MOST_BINS = 255  # of a feature
 
-# The rows of each value, or their total weight in units of 2^-1074: whole numbers, so that sums are exact.
+# The rows of each value, or their total weight in tiny units: whole numbers, so that sums are exact.
 Counts = dict[float, int]
-
-_LEAST_EXPONENT = -1074  # of the bits of a float64
-_HALF = 26  # bits of a mantissa that are added together: the sums of 2^26 rows are exact in float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,25 +145,8 @@ def count_values(x: np.ndarray, weights: np.ndarray | None) -> Counts:
     if weights is None:
         totals = np.bincount(inverse, minlength=len(values)).tolist()
     else:
-        totals = _exact_totals(inverse, weights[counted], len(values))
+        totals = whole_numbers(exact_sums(inverse, weights[counted], len(values)))
     return dict(zip(values.tolist(), totals, strict=True))
-
-
-def _exact_totals(places: np.ndarray, weights: np.ndarray, n: int) -> list[int]:
-    """Add up weights by place, in units of 2^-1074, without rounding."""
-    totals = [0] * n
-    mantissa, exponent = np.frexp(weights)
-    whole = np.ldexp(mantissa, 53).astype(np.int64)
-    for e in np.unique(exponent):
-        of_exponent = exponent == e
-        for part, shift in ((whole >> _HALF, _HALF), (whole & (2**_HALF - 1), 0)):
-            sums = np.bincount(places[of_exponent], weights=part[of_exponent], minlength=n)
-            unit = int(e) - 53 + shift - _LEAST_EXPONENT
-            for i in np.flatnonzero(sums).tolist():
-                # Below the least exponent, mantissas end with as many zeros.
-                total = int(sums[i])
-                totals[i] += total << unit if unit >= 0 else total >> -unit
-    return totals
 
 
 def merge_counts(known: Counts, found: Counts, feature: int, place: str) -> None:

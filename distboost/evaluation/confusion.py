@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 
-from distboost.evaluation.exact import real
 from distboost.evaluation.sums import Sums
+from distboost.rows.exact import real
 
 
 class Confusion(NamedTuple):

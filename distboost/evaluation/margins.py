@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from distboost.evaluation.exact import exact_sums, real
+from distboost.rows.exact import exact_sums, real
 
 CELL_BITS = 5  # cells of each octave: 2^5
 MOST_BINS = 32  # on either side of 0

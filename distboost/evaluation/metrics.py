@@ -13,7 +13,6 @@ from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
 from distboost.errors import DataError
 from distboost.evaluation.confusion import Confusion
-from distboost.evaluation.exact import real_numbers
 from distboost.evaluation.margins import histogram
 from distboost.evaluation.results import Results, as_json
 from distboost.evaluation.sums import (
@@ -28,6 +27,7 @@ from distboost.evaluation.sums import (
     WORST,
     Sums,
 )
+from distboost.rows.exact import real_numbers
 
 CONFIDENCE = 0.95
 MOST_DENSE_CELLS = 2**24  # a larger confusion matrix stays sparse

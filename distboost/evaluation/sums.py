@@ -12,7 +12,6 @@ from distboost.data.axes import spans
 from distboost.data.checks import as_numbers, check_finite, encode_labels, load_labels, load_weights
 from distboost.data.memory import returned_when_freed
 from distboost.errors import DataError
-from distboost.evaluation.exact import exact_sums
 from distboost.evaluation.margins import margin_sums
 from distboost.evaluation.worst import WorstRows
 from distboost.kernels.elementary import log_losses
@@ -20,6 +19,7 @@ from distboost.model.ensemble import slices
 from distboost.prediction.predictor import StagedScores
 from distboost.prediction.streamed import loaded
 from distboost.prediction.wanted import check_wanted, ends_if_unwanted
+from distboost.rows.exact import exact_sums
 
 # Groups of sums: metrics say which they need.
 DECISIONS, PROBABILITIES, RANKING = "decisions", "probabilities", "ranking"

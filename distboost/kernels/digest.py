@@ -2,17 +2,10 @@
 
 import numpy as np
 
-from distboost.kernels._jit import inlined, kernel
+from distboost.kernels._jit import kernel
+from distboost.kernels.random import mixed
 
 _MISSING = np.uint64(0x7FF8000000000000)  # bits of a NaN: every missing value is hashed as these
-
-
-@inlined
-def _mixed(z):
-    # The finaliser of SplitMix64, as in random.py.
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 @kernel
@@ -36,14 +29,14 @@ def add_rows(bins, values, labels, weights, first, factors, out):
                     x = values[i, d]
                     bits = np.float64(x).view(np.uint64)
                     known = _MISSING if np.isnan(x) else np.uint64(0) if x == 0.0 else bits
-                    h += factors[n_features + d] * _mixed(known)
-            h = _mixed(h)
+                    h += factors[n_features + d] * mixed(known)
+            h = mixed(h)
             whole = np.floor(weights[i])
             part = np.uint64((weights[i] - whole) * 2.0**53)
             content += np.uint64(whole) * h
             if part:
-                content += _mixed(h + part)
-            exact += _mixed(h + _mixed(np.uint64(first + i + 1)) + part + _mixed(np.uint64(whole)))
+                content += mixed(h + part)
+            exact += mixed(h + mixed(np.uint64(first + i + 1)) + part + mixed(np.uint64(whole)))
     out[0] += content
     out[1] += exact
 
@@ -57,7 +50,7 @@ def hash_bins(bins, factors, out):
         h = np.uint64(0)
         for d in range(bins.shape[1]):
             h += factors[d] * np.uint64(bins[i, d] + 1)
-        out[i] = _mixed(h)
+        out[i] = mixed(h)
 
 
 def hashes_of(bins: np.ndarray) -> np.ndarray:
@@ -77,8 +70,8 @@ def _factors(n: int) -> np.ndarray:
     """Return odd random multipliers, (n,) uint64."""
     with np.errstate(over="ignore"):
         factors = np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        mixed: np.ndarray = (factors ^ (factors >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-        return mixed | np.uint64(1)
+        spread: np.ndarray = (factors ^ (factors >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+        return spread | np.uint64(1)
 
 
 def digest_of(bins, values, labels, weights, first: int) -> tuple[int, int]:

@@ -12,13 +12,6 @@ BIN_SAMPLE, ROW_SUBSAMPLE, FEATURE_SUBSAMPLE, COLORING, QUERY, QUERIED_PART, STO
 SKETCH_SIGNS, STATISTIC_ROUNDING, FOLDS = 8, 9, 10
 
 
-def _mix(z: int) -> int:
-    """The finaliser of SplitMix64 (Steele, Lea & Flood 2014)."""
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
-    return z ^ (z >> 31)
-
-
 def key(seed: int, stream: int, round: int = 0) -> np.uint64:
     """Return the key of the draws of one stream in one round; all positions share it.
 
@@ -35,23 +28,36 @@ def key(seed: int, stream: int, round: int = 0) -> np.uint64:
     >>> int(key(0, ROW_SUBSAMPLE, 7)) == int(key(0, ROW_SUBSAMPLE, 7))
     True
     """
-    z = _mix((seed & _MASK) + _GOLDEN & _MASK)
-    z = _mix(z + stream * _GOLDEN & _MASK)
-    return np.uint64(_mix(z + round * _GOLDEN & _MASK))
+    return np.uint64(stream_key(np.uint64(seed & _MASK), np.uint64(stream), np.uint64(round)))
 
 
 @inlined
 def mixed(z):
-    """Return the finaliser of SplitMix64 of z, uint64."""
+    """Return the finaliser of SplitMix64 of z, uint64 (Steele, Lea & Flood 2014)."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
 
 
+@kernel
+def stream_key(seed, stream, round):
+    """Do what `key` does."""
+    # IN: seed, stream, round: uint64
+    z = mixed(seed + np.uint64(_GOLDEN))
+    z = mixed(z + stream * np.uint64(_GOLDEN))
+    return mixed(z + round * np.uint64(_GOLDEN))
+
+
 @inlined
 def word(draw, position):
     """Return the 64 random bits of a position under the key `draw`."""
-    return mixed(draw + (np.uint64(position) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
+    return mixed(draw + (np.uint64(position) + np.uint64(1)) * np.uint64(_GOLDEN))
+
+
+@inlined
+def number(draw, position):
+    """Return the random number in [0, 1) of a position under the key `draw`."""
+    return np.float64(word(draw, position) >> np.uint64(11)) * 2.0**-53
 
 
 @kernel
@@ -59,8 +65,7 @@ def uniform(draw, first, out):
     """Set out[j] to the random number in [0, 1) of position first + j under the key `draw`."""
     # OUT: out (n,) float64
     for j in range(out.shape[0]):
-        z = draw + np.uint64(first + j + 1) * np.uint64(0x9E3779B97F4A7C15)
-        out[j] = np.float64(mixed(z) >> np.uint64(11)) * 2.0**-53
+        out[j] = number(draw, first + j)
 
 
 def uniforms(draw: np.uint64, first: int, n: int) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from distboost.kernels._jit import kernel
 from distboost.kernels.margin import add_risk, times
-from distboost.kernels.random import _GOLDEN
+from distboost.kernels.random import number
 from distboost.kernels.tiles import EXPONENTIAL, tile_of, unit_of, weigh
 
 # Magnitudes are counted by their exponent and this many bits of their mantissa: a bin is at most 1/16 wide.
@@ -93,13 +93,8 @@ def draw(key, first, magnitudes, threshold, rows, out):
     n_drawn = 0
     for j in range(rows.shape[0]):
         i = rows[j]
-        z = key + np.uint64(first + i + 1) * np.uint64(_GOLDEN)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        z = z ^ (z >> np.uint64(31))
-        u = np.float64(z >> np.uint64(11)) * 2.0**-53
         out[n_drawn] = i
-        n_drawn += u * threshold < magnitudes[i]
+        n_drawn += number(key, first + i) * threshold < magnitudes[i]
     return n_drawn
 
 

@@ -140,7 +140,7 @@ def _with_globals(function: Any, namespace: dict[str, Any], suffix: str) -> Func
 
 
 def _best_splits(
-    children, slots, pool, parents, features, offsets, categorical, n_sums, weighted, context, min_rows,
+    pool, slots, parents, features, offsets, categorical, n_sums, weighted, context, min_rows,
     min_weight, least_category, out,
 ):  # fmt: skip
     """Find the best split of each node. Ties go to the lowest feature, then the lowest threshold, then to missing values left.
@@ -148,16 +148,16 @@ def _best_splits(
     The categories of a categorical feature are ordered in each node, by `order_bins`. Then a threshold is a place in this order,
     and the split has the set of the bins that go left. All bins that are unknown in the node follow the missing values.
 
-    Node m has its histogram in children[slots[m]]. With `parents`, pool[parents[m]] has that of its parent, which becomes its
+    Node m has its histogram in pool[slots[m]]. With `parents`, pool[parents[m]] has that of its parent, which becomes its
     sibling's, feature by feature; the siblings come after the nodes in `out`. If a node has no missing values, those that
     come later, in prediction, go to the heavier side.
     """
-    # IN: children (slots, total bins, channels) int64: n_sums sums, then the number of rows, then their row weights if
-    #     `weighted`; slots (m,) int64; parents (m,) or (0,) int64; features (f,) int64: those to search;
+    # IN: slots (m,) int64; parents (m,) or (0,) int64; features (f,) int64: those to search;
     #     offsets (D + 1,) int64; categorical (D,) bool; context (2, k) float64; least_category: the weight of a known category
-    # OUT: pool: as children; out: BestSplits
+    # OUT: pool (slots, total bins, channels) int64: n_sums sums, then the number of rows, then their row weights if
+    #     `weighted`; out: BestSplits
     gain, value, feature, split_bin, missing_left, n_left, n_right, left_sums, sets = out
-    n_built, n_channels = slots.shape[0], children.shape[2]
+    n_built, n_channels = slots.shape[0], pool.shape[2]
     n_sides = 2 if parents.shape[0] else 1
     limits = Limits(n_sums, n_sums + weighted, min_rows, min_weight)
     P = np.zeros((2, n_channels), np.int64)
@@ -168,7 +168,7 @@ def _best_splits(
     ordered = np.empty((n_ordered, n_channels), np.int64)
     for built in range(n_built):
         for side in range(n_sides):
-            sums = pool[parents[built]] if side == 1 else children[slots[built]]
+            sums = pool[parents[built]] if side == 1 else pool[slots[built]]
             add_up(sums, offsets, features[0], P[side])
             if side == 1:
                 for c in range(n_channels):
@@ -182,10 +182,10 @@ def _best_splits(
         for d in features:
             first, stop = offsets[d], offsets[d + 1] - 1
             if n_sides == 2:
-                subtract(pool[parents[built]], children[slots[built]], first, stop + 1)
+                subtract(pool[parents[built]], pool[slots[built]], first, stop + 1)
             for side in range(n_sides):
                 m = built + side * n_built
-                sums = pool[parents[built]] if side == 1 else children[slots[built]]
+                sums = pool[parents[built]] if side == 1 else pool[slots[built]]
                 if not is_open[side]:
                     continue
                 table, low, high = sums, first, stop

@@ -26,8 +26,8 @@ from typing import NamedTuple
 import numpy as np
 
 from distboost.errors import DataError
-from distboost.evaluation.exact import POSITIONS, exact_sums, real_numbers, rounded
 from distboost.kernels.elementary import exp
+from distboost.rows.exact import POSITIONS, exact_sums, real_numbers, rounded
 
 # The limits of T.
 LOWEST, HIGHEST = 2.0**-20, 2.0**20

@@ -28,12 +28,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from distboost.evaluation.exact import POSITIONS, exact_sums, real_numbers, rounded
 from distboost.kernels.curvature import add_curvatures
 from distboost.kernels.elementary import softmax
 from distboost.model.calibration import VECTOR, Calibration, centred
 from distboost.probabilities.temperature import Moments
 from distboost.process import single_blas
+from distboost.rows.exact import POSITIONS, exact_sums, real_numbers, rounded
 
 PENALTY = 16.0
 

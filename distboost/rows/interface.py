@@ -100,13 +100,8 @@ class Rows(ABC):
         """Split nodes. The splits travel with the next question and cost no round trip."""
 
     @abstractmethod
-    def best_splits(
-        self, siblings: Sequence[Siblings], search: bool = True, keep: bool = True
-    ) -> BestSplits | None:
+    def best_splits(self, siblings: Sequence[Siblings], search: bool = True) -> BestSplits | None:
         """Sum the children of nodes that were split, and find the best split of each.
-
-        Without `keep`, the histograms of the children may be dropped: they are not searched again, and their own children will
-        be leaves.
 
         Returns
         -------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -164,10 +164,12 @@ class Expansion:
     The histograms of the nodes `forgotten` are dropped. Then a new tree begins (`root`), or nodes that were split pass their
     histograms on to their children (`siblings`): the smaller children are summed.
 
-    Instead of a new tree, some `nodes` of a tree may begin: they are summed over the features of `root`, and all others are
-    dropped. If it `restores`, this is for features whose histograms were lost, and those of other features are kept.
+    Instead of a new tree, some `nodes` of a tree may begin: they are summed over `features`, and all others are dropped. If it
+    `restores`, this is for features whose histograms were lost, and those of other features are kept. The nodes may have
+    children already.
     """
 
+    features: np.ndarray  # (m,) int64, ascending: those of the tree that are summed and searched
     root: Root | None = None
     forgotten: tuple[int, ...] = ()
     siblings: tuple[Siblings, ...] = ()
@@ -175,22 +177,13 @@ class Expansion:
     nodes: tuple[int, ...] = ()
     weight: int = 0  # of all rows of the tree, if it is not new
     restores: bool = False
-    keeps: bool = (
-        True  # False: the children's histograms are only searched, because their own children will be leaves
-    )
 
     @property
-    def build(self) -> list[int]:
-        """The nodes that are summed over the rows."""
+    def build(self) -> np.ndarray:
+        """The nodes that are summed over the rows, (m,) int64."""
         if self.root is None:
-            return [pair.smaller for pair in self.siblings]
-        return list(self.nodes) or [0]
-
-    def of_nodes(self, places: np.ndarray) -> Expansion:
-        """Return the change of some of the nodes that are summed, by their places in `build`."""
-        if self.nodes:
-            return replace(self, nodes=tuple(self.nodes[n] for n in places))
-        return replace(self, siblings=tuple(self.siblings[n] for n in places))
+            return np.array([pair.smaller for pair in self.siblings], np.int64)
+        return np.array(self.nodes or (0,), np.int64)
 
 
 class Expanded(NamedTuple):
@@ -214,13 +207,11 @@ class Expanded(NamedTuple):
 
 @dataclass(frozen=True)
 class HistogramQuestion:
-    """Apply the splits, then sum the statistics of the nodes `build`, over `features`."""
+    """Apply the splits, then sum the histograms that the expansion names. None: begin the tree, without a histogram."""
 
     root: RootQuestion | None
     splits: Splits
-    build: np.ndarray
-    features: np.ndarray
-    again: bool = False  # the nodes were summed before, and may have children already
+    expansion: Expansion | None = None
 
 
 @dataclass(frozen=True)
@@ -257,8 +248,8 @@ class UpdateQuestion:
     weighting: Weighting
     shifts: tuple[np.ndarray, ...]  # of the training rows, then of the evaluation rows
     factors: tuple[float, ...]
-    root: RootQuestion | None  # of the next round's tree, if that is known: its histogram is wanted too
-    features: np.ndarray
+    root: RootQuestion | None = None  # of the next round's tree, if that is known
+    expansion: Expansion | None = None  # by the root of this tree, if its histogram is wanted too
     metrics: tuple[RowMetric, ...] = ()  # of the evaluation rows, besides their losses
 
 

@@ -12,12 +12,13 @@ from typing import Protocol
 import numpy as np
 
 from distboost.rows.block import BlockRows
+from distboost.rows.exact import DIGIT_BITS, DIGITS, digits
 from distboost.rows.scales import ERROR_FACTOR
 
-DIGIT_BITS = 31
-N_DIGITS = 3
-N_SUMS = 2 * N_DIGITS  # integers that a metric adds to an answer
+N_SUMS = 2 * DIGITS  # integers that a metric adds to an answer
 LARGEST = 2.0**DIGIT_BITS  # numbers are smaller than this
+
+FIRST = np.zeros(1, np.int64)  # the position of the first digit of all numbers
 
 # Metrics are computed for few rows at a time: probabilities of a whole block would take as much memory as its scores.
 PIECE_NUMBERS = 2**15
@@ -49,10 +50,8 @@ def add_rows(metric: RowMetric, block: BlockRows, out: np.ndarray) -> None:
 
 def digit_sums(values: np.ndarray, units: np.ndarray) -> np.ndarray:
     """Return the sums of the digits of values, (n,) float64, times weights, (n,) int64: (N_SUMS,) int64."""
-    sums = np.empty((N_DIGITS, 2), np.int64)
-    for pair in sums:
-        digit = np.floor(values)
-        values = np.ldexp(values - digit, DIGIT_BITS)  # exact: only leading bits go
+    sums = np.zeros((DIGITS, 2), np.int64)
+    for pair, (_, digit) in zip(sums, digits(values, FIRST), strict=False):
         products = digit.astype(np.int64) * units
         pair[:] = (products >> DIGIT_BITS).sum(), (products & (2**DIGIT_BITS - 1)).sum()
     return sums.ravel()
@@ -65,6 +64,6 @@ def mean(sums: np.ndarray, weight_units: int) -> float:
     -0.16666666666666666
     """
     total = 0
-    for upper, lower in sums.reshape(N_DIGITS, 2).tolist():
+    for upper, lower in sums.reshape(DIGITS, 2).tolist():
         total = (total << DIGIT_BITS) + (upper << DIGIT_BITS) + lower
-    return total / (weight_units << DIGIT_BITS * (N_DIGITS - 1))
+    return total / (weight_units << DIGIT_BITS * (DIGITS - 1))

@@ -10,24 +10,18 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from distboost.kernels import sampling, simd
-from distboost.kernels.histogram import (
-    FEWEST_ROWS,
-    LARGEST,
-    MOST_ROWS,
-    RowAddresses,
-    Target,
-    dense_histogram,
-    narrow_histogram,
-    tile_for,
-)
 from distboost.rows.block import BlockRows
 from distboost.rows.reduced import Reduced
 from distboost.rows.scales import Scale, bits_to_lose
+from distboost.rows.summands import Summands
+
+NUMBERS = "class statistics"  # the name of the array that a block keeps, (n,) int64
 
 
 class Weighting(ABC):
@@ -243,66 +237,49 @@ class Statistic(ABC):
         """
         return np.ascontiguousarray(block.spans[nodes])
 
-    def histogram(
-        self,
-        blocks: Sequence[BlockRows],
-        spans: Sequence[np.ndarray],
-        target: Target,
-        scale: Scale,
-        weight_factor: float,
-        largest: float | None = None,
+    def summands(self, block: BlockRows, spans: np.ndarray, scale: Scale, weight_factor: float) -> Summands:
+        """Return what the histograms of nodes sum; `spans`, (m, 2) int32, say where the rows of each are in ``block.order``."""
+        largest = math.inf if self.wide else self.largest(block, scale, weight_factor)
+        return Summands(block.bins, block.order, spans, block.kept("statistics"), block.varying, largest)
+
+
+@dataclass(frozen=True)
+class ClassStatistic(Statistic):
+    """A statistic of one number per row, which is summed by class."""
+
+    wide: bool = field(default=True, init=False)
+
+    def row_bytes(self, n_classes: int) -> int:
+        return 8  # weight (int64)
+
+    def classes(self, block: BlockRows) -> np.ndarray:
+        """Return the class of each row, (n,) int32."""
+        return block.labels
+
+    def magnitudes(
+        self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float, out: np.ndarray
     ) -> None:
-        """Sum the vectors by node, feature and bin.
+        self.prepare(block, rows, scale, weight_factor)
+        out[rows] = block.kept(NUMBERS)[rows]
 
-        Parameters
-        ----------
-        blocks : sequence of BlockRows
-            At least one.
-        spans : sequence of ndarrays of shape (m, 2), int32
-            Where the nodes' rows begin and end in the ``order`` of each block.
-        target : Target
-            The features to sum, and the histograms of the nodes to which the vectors are added.
-        scale : Scale
-            The scale of the vectors.
-        weight_factor : float
-            Rows' own weights are summed in units of 1/weight_factor; 0: they are not summed.
-        largest : float or None
-            A bound on the magnitude of the numbers; None: that of the scale (`Statistic.largest`).
-        """
-        if largest is None:
-            largest = max(self.largest(block, scale, weight_factor) for block in blocks)
-        tile_rows = 0 if self.wide else min(int(LARGEST / largest), MOST_ROWS)
-        if tile_rows < FEWEST_ROWS:
-            features, offsets, slots, pool = target.cleared()
-            for block, own in zip(blocks, spans, strict=True):
-                start, stop = np.ascontiguousarray(own.T)
-                rows = block.bins, block.order, start, stop, block.kept("statistics")
-                dense_histogram(*rows, features, offsets, slots, pool)
-            return
-        features, constant = _constant_apart(blocks, target.features)
-        _, offsets, slots, pool, fresh = target
-        arrays = [(block.bins, block.order, block.kept("statistics")) for block in blocks]
-        start, stop = (np.array([own[:, side] for own in spans]) for side in (0, 1))
-        tile = tile_for(target._replace(features=features))
-        narrow_histogram(
-            RowAddresses.of(arrays), start, stop, tile_rows, features, constant, offsets, fresh,
-            tile, slots, pool,
-        )  # fmt: skip
+    def divide(
+        self, block: BlockRows, rows: np.ndarray, magnitudes: np.ndarray, threshold: int, unit: float
+    ) -> None:
+        sampling.divide(block.kept(NUMBERS)[:, None], rows, 1, magnitudes, float(threshold), unit)
 
-
-def _constant_apart(blocks: Sequence[BlockRows], features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Divide features into those to visit, at least one, and those of which all rows of all blocks have the same bin."""
-    varies = blocks[0].varying[features]
-    if varies.all():  # nearly always
-        return features, features[:0]
-    varies = np.any([block.varying[features] for block in blocks], axis=0)
-    filled = [block for block in blocks if block.n_rows]
-    for block in filled[1:]:
-        varies |= block.bins[0, features] != filled[0].bins[0, features]
-    if blocks[0].n_rows == 0:
-        varies[:] = True  # the first block says which bin
-    varies[0] = True  # the totals of the constant ones come from the first feature
-    return features[varies], features[~varies]
+    def summands(self, block: BlockRows, spans: np.ndarray, scale: Scale, weight_factor: float) -> Summands:
+        numbers, classes = block.kept(NUMBERS), self.classes(block)
+        return Summands(
+            block.bins,
+            block.order,
+            spans,
+            numbers,
+            block.varying,
+            math.inf,
+            classes,
+            block.weights,
+            self.n_sums(block.n_classes),
+        )
 
 
 class Reduction(ABC):

@@ -57,7 +57,9 @@ def _state(name: str, doc: str) -> Any:
 class Grown(NamedTuple):
     """The splits of a growing tree, for rows that its histograms leave out."""
 
-    is_gathered: bool  # whether the drawn rows are gathered in a `Sample`, which divides them between nodes
+    is_gathered: (
+        bool  # whether the drawn rows are gathered in another block, which divides them between nodes
+    )
     splits: tuple[Splits, ...] = ()
     missing_bin: np.ndarray = np.zeros(0, np.int64)
 

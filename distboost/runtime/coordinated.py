@@ -44,7 +44,7 @@ from distboost.runtime.windows import Windows
 from distboost.threads import Threads
 from distboost.weights.sampled import LeafSums, Magnitudes, Sampled
 
-NO_FEATURES = NO_NODES = np.zeros(0, np.int64)
+NO_LEAVES = np.zeros(0, np.int64)
 NOT_EXPANDED = Expanded(None, None)
 
 
@@ -80,15 +80,11 @@ class CoordinatedRows(Rows):
     # To be implemented by a runtime.
 
     @abstractmethod
-    def _expand(self, question: HistogramQuestion, expansion: Expansion) -> tuple[np.ndarray, Expanded]:
-        """Sum the histograms of the nodes ``question.build`` over all shards, and change the histograms by `expansion`.
+    def _expand(self, question: HistogramQuestion) -> tuple[np.ndarray, Expanded]:
+        """Sum the histograms over all shards, and change them by the question's expansion, if it has one.
 
-        Return the totals of a new tree's statistic, (n_totals,) int64, and the answer to `expansion`.
+        Return the totals of a new tree's statistic, (n_totals,) int64, and the answer to the expansion.
         """
-
-    @abstractmethod
-    def _begin_tree(self, question: HistogramQuestion) -> np.ndarray:
-        """Begin a tree without summing a histogram; return the totals of its statistic, (n_totals,) int64."""
 
     @abstractmethod
     def _search(self, node: int, context: np.ndarray) -> BestSplits:
@@ -99,12 +95,10 @@ class CoordinatedRows(Rows):
         """Compute the reduction over the rows of all shards."""
 
     @abstractmethod
-    def _update(
-        self, question: UpdateQuestion, expansion: Expansion | None
-    ) -> tuple[Reduced, np.ndarray, Expanded]:
-        """Update all shards; if the question begins the next tree, sum the histogram of its root and change the histograms.
+    def _update(self, question: UpdateQuestion) -> tuple[Reduced, np.ndarray, Expanded]:
+        """Update all shards; if the question has an expansion, sum the histogram of the next root and change the histograms.
 
-        Return the losses of all shards, the totals of the root's statistic, (n_totals,) int64, and the answer to `expansion`.
+        Return the losses of all shards, the totals of the root's statistic, (n_totals,) int64, and the answer to the expansion.
         """
 
     # A training run.
@@ -132,7 +126,7 @@ class CoordinatedRows(Rows):
             else:
                 self.start_tree(root)
             if self._windows is None:
-                self._root_expanded = self._ask_histograms(Expansion(root, search=root.search))
+                self._root_expanded = self._ask_histograms(Expansion(root.features, root, search=root.search))
             else:
                 self._windows.begin(root, self.n_classes)
                 self._root_expanded = self._windows.expanded(self._ask_histograms)
@@ -147,9 +141,7 @@ class CoordinatedRows(Rows):
         shifts = self._bound if self.keeps_precision(root.statistic) else self._shifts[0]
         if not announced:
             magnitudes = self._magnitudes_question(root, shifts)
-            self.totals = self._begin_tree(
-                HistogramQuestion(magnitudes, Splits.empty(), NO_NODES, NO_FEATURES)
-            )
+            self.totals, _ = self._expand(HistogramQuestion(magnitudes, Splits.empty()))
             self.calls["magnitudes"] += 1
             self.roots_asked += 1
         wanted = root.subsample.fraction * self.counts[0].n_rows
@@ -160,14 +152,13 @@ class CoordinatedRows(Rows):
         self._root = replace(question, statistic=Sampled(root.statistic, draw), subsample=draw, scale=scale)
         self.histogram_scale = replace(scale, bits=bits.summed)
 
-    def best_splits(
-        self, siblings: Sequence[Siblings], search: bool = True, keep: bool = True
-    ) -> BestSplits | None:
+    def best_splits(self, siblings: Sequence[Siblings], search: bool = True) -> BestSplits | None:
         self.calls["histogram"] += 1  # one question, into however many it is divided
         if self._windows is not None:
             return self._windows.best_splits(self._ask_histograms, siblings) if search else None
         forgotten, self._forgotten = tuple(self._forgotten), []
-        best = self._ask_histograms(Expansion(None, forgotten, tuple(siblings), search, keeps=keep)).best
+        expansion = Expansion(self._features, None, forgotten, tuple(siblings), search)
+        best = self._ask_histograms(expansion).best
         if best is not None:
             nodes = [pair.smaller for pair in siblings] + [pair.larger for pair in siblings]
             self.forget([node for node, gain in zip(nodes, best.gain.tolist(), strict=True) if not gain > 0])
@@ -225,13 +216,8 @@ class CoordinatedRows(Rows):
     def _ask_histograms(self, expansion: Expansion) -> Expanded:
         if expansion.root is not None:
             self._forgotten = []  # the new tree drops all histograms
-        question = HistogramQuestion(
-            self._take_root(),
-            self._take_queue(),
-            np.array(expansion.build, np.int64),
-            self._features if expansion.root is None else expansion.root.features,
-        )
-        totals, expanded = self._expand(question, expansion)
+        question = HistogramQuestion(self._take_root(), self._take_queue(), expansion)
+        totals, expanded = self._expand(question)
         if question.root is not None:
             self.totals = totals
         return expanded
@@ -258,7 +244,7 @@ class CoordinatedRows(Rows):
 
     def evaluated(self, reduction: Reduction, number: int = -1) -> Reduced:
         at = range(len(self.counts))[number]
-        return self._sums(SumsQuestion(None, Splits.empty(), NO_NODES, reduction, Scale(0.0, 0), at))
+        return self._sums(SumsQuestion(None, Splits.empty(), NO_LEAVES, reduction, Scale(0.0, 0), at))
 
     @property
     def shifts(self) -> np.ndarray:
@@ -292,14 +278,14 @@ class CoordinatedRows(Rows):
             root = self._magnitudes_question(next_root, self._bound)
         elif next_root is not None:
             root = self._root_question(next_root, self._bound)
-            expansion = Expansion(next_root, search=next_root.search)
+            expansion = Expansion(next_root.features, next_root, search=next_root.search)
             self._forgotten = []
         question = UpdateQuestion(
             self.round, splits, tuple(steps), from_zero, self.weighting, shifts, factors, root,
-            NO_FEATURES if next_root is None else next_root.features, self._metrics,
+            expansion, self._metrics,
         )  # fmt: skip
         self.round += 1
-        answer, totals, expanded = self._update(question, expansion)
+        answer, totals, expanded = self._update(question)
         if root is not None:
             self.totals, self._root_expanded = totals, expanded
         losses = []

@@ -138,15 +138,12 @@ class Holdings:
 
     def stream(
         self,
-        work: Callable[[Key, Block, Threads], Answer],
+        work: Callable[[Key, Block], Answer],
         streamed: list[tuple[Key, StreamedBlock]],
         kind: Hashable,
     ) -> list[Answer]:
-        """Return work(key, block, helpers) for these blocks. `helpers` have no block of their own."""
-        if self._stream is None:
-            return []
-        helpers = self._stream.helpers
-        return self._stream.map(lambda key, block: work(key, block, helpers), streamed, kind)
+        """Return work(key, block) for these blocks."""
+        return [] if self._stream is None else self._stream.map(work, streamed, kind)
 
     def close(self) -> None:
         """End the threads that stream, and give up the scratch files."""

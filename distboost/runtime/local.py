@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,20 +14,16 @@ from distboost.rows.interface import Rows
 from distboost.rows.messages import (
     BestSplits,
     Expanded,
-    Expansion,
     HistogramQuestion,
-    Splits,
     SumsQuestion,
     UpdateQuestion,
 )
 from distboost.rows.reduced import Reduced
 from distboost.runtime.coordinated import NOT_EXPANDED, CoordinatedRows
 from distboost.runtime.layout import Allotment, Layout, readings
-from distboost.runtime.local_tree import LocalTree, siblings_in_order
+from distboost.runtime.local_tree import LocalTree
 from distboost.runtime.shard import Shard
 from distboost.threads import Threads
-
-NO_TOTALS = np.zeros(0, np.int64)
 
 
 class LocalRuntime:
@@ -98,21 +93,11 @@ class LocalRows(CoordinatedRows):
         self.shard = shard
         self.tree = LocalTree(layout.n_bins, layout.categorical, layout.n_classes, shard.threads)
 
-    def _expand(self, question: HistogramQuestion, expansion: Expansion) -> tuple[np.ndarray, Expanded]:
-        totals = NO_TOTALS
-        found: list[Expanded] = []
-        sizes: list[int] = []
-        for some in self.tree.expansions(expansion, may_drop=not self.shard.held.streamed):
-            if len(some.siblings) < len(expansion.siblings):
-                splits = Splits.empty() if found else question.splits
-                question = replace(question, splits=splits, build=np.array(some.build, np.int64))
-            totals = self.shard.histogram(question, self.tree.begin(some))
-            found.append(self.tree.expanded())
-            sizes.append(len(some.siblings))
-        return totals, siblings_in_order(found, sizes)
-
-    def _begin_tree(self, question: HistogramQuestion) -> np.ndarray:
-        return self.shard.histogram(question, None)
+    def _expand(self, question: HistogramQuestion) -> tuple[np.ndarray, Expanded]:
+        if question.expansion is None:
+            return self.shard.histogram(question, None), NOT_EXPANDED
+        totals = self.shard.histogram(question, self.tree.begin(question.expansion))
+        return totals, self.tree.expanded()
 
     def _search(self, node: int, context: np.ndarray) -> BestSplits:
         return self.tree.search(node, context)
@@ -120,12 +105,10 @@ class LocalRows(CoordinatedRows):
     def _sums(self, question: SumsQuestion) -> Reduced:
         return self.shard.sums(question)
 
-    def _update(
-        self, question: UpdateQuestion, expansion: Expansion | None
-    ) -> tuple[Reduced, np.ndarray, Expanded]:
-        if expansion is None:
+    def _update(self, question: UpdateQuestion) -> tuple[Reduced, np.ndarray, Expanded]:
+        if question.expansion is None:
             return *self.shard.update(question), NOT_EXPANDED
-        losses, totals = self.shard.update(question, self.tree.begin(expansion))
+        losses, totals = self.shard.update(question, self.tree.begin(question.expansion))
         return losses, totals, self.tree.expanded()
 
     def passes(self) -> dict[str, int]:

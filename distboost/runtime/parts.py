@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from queue import Empty, LifoQueue, SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -23,13 +21,9 @@ class Slots(NamedTuple):
     slots: np.ndarray  # (n_nodes,) int64
     offsets: np.ndarray  # (n_features + 1,) int64: where the bins of each feature begin
 
-    def of_nodes(self, places: np.ndarray) -> Slots:
-        """Return the slots of some nodes."""
-        return self._replace(slots=self.slots[places])
 
-
-class Portion(Protocol):
-    """Some features and nodes of a question, and what becomes of their sums."""
+class Part(Protocol):
+    """Some features of a question, and what becomes of their sums."""
 
     @property
     def features(self) -> np.ndarray:
@@ -42,24 +36,14 @@ class Portion(Protocol):
         """Use the sums, which are complete."""
 
 
-class Part(Portion, Protocol):
-    """A portion with all nodes of the question."""
-
-    def divided(self, groups: Sequence[np.ndarray]) -> Sequence[Portion]:
-        """Begin, and return a portion for each group of nodes, (m,) int64 positions in the question. They finish first."""
-
-
 class StoredPart:
     """A part whose sums are only stored."""
 
     def __init__(self, features: np.ndarray, slots: Slots):
-        self.features, self._slots = features, slots
+        self.features, self.slots = features, slots
 
     def begin(self) -> Slots:
-        return self._slots
-
-    def divided(self, groups: Sequence[np.ndarray]) -> list[StoredPart]:
-        return [StoredPart(self.features, self._slots.of_nodes(group)) for group in groups]
+        return self.slots
 
     def finish(self) -> None:
         pass
@@ -110,8 +94,6 @@ class SharedPart:
         self.most_copies = 1 + shared_bytes // max(n_nodes * self.slots.pool[0].nbytes, 1)
         self._copies: list[Slots] = []
         self._memory: list[np.ndarray] = []
-        self._free: LifoQueue[tuple[Slots, bool]] = LifoQueue()
-        self._free.put((self.slots, True))
 
     def shares(self, n_threads: int, n_rows: float, n_groups: int) -> list[Share]:
         """Divide the sums over so many rows between threads.
@@ -131,16 +113,6 @@ class SharedPart:
         return [
             Share(group, slots, number, n_shares) for number, slots in enumerate(copies) for group in groups
         ]
-
-    @contextmanager
-    def own_copy(self) -> Iterator[tuple[Slots, bool]]:
-        """Take a copy that no other thread adds to meanwhile, and whether its content is arbitrary."""
-        try:
-            slots, fresh = self._free.get_nowait()
-        except Empty:
-            slots, fresh = self._copy(), True
-        yield slots, fresh
-        self._free.put((slots, False))
 
     def _copy(self) -> Slots:
         shape = self._n_nodes, *self.slots.pool.shape[1:]

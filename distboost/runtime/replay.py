@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from distboost.rows.messages import HistogramQuestion, Splits, Step, SumsQuestion, UpdateQuestion
-
-NO_NODES = np.zeros(0, np.int64)
+from distboost.rows.messages import NO_SPLITS, HistogramQuestion, Step, SumsQuestion, UpdateQuestion
 
 
 @dataclass(frozen=True)
@@ -31,13 +27,11 @@ class ReplayLog:
 
     def with_question(self, question: HistogramQuestion | SumsQuestion | UpdateQuestion) -> ReplayLog:
         """Return a log with one more question."""
+        if isinstance(question, HistogramQuestion):
+            question = replace(question, expansion=None)  # a replay sums nothing
         if not isinstance(question, UpdateQuestion):
             return replace(self, questions=(*self.questions, question))
-        begun = (
-            ()
-            if question.root is None
-            else (HistogramQuestion(question.root, Splits.empty(), NO_NODES, NO_NODES),)
-        )
+        begun = () if question.root is None else (HistogramQuestion(question.root, NO_SPLITS),)
         return ReplayLog(
             question.round, question.steps if question.from_zero else (*self.steps, *question.steps), begun
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -13,48 +13,33 @@ from distboost.runtime.block import Block, Traits
 from distboost.threads import Threads
 from distboost.weights.sampled import MAGNITUDES
 
-SPARE = 1.1  # how much more room a sample has than its first rows take: the next ones may be a few more
-STEP = 4096  # rows: the room is a multiple of this, so that few sizes occur
 FEW_ROWS = 20_000  # several threads gain nothing with fewer rows
 
 
-class Sample(Block):
-    """Room for the drawn rows of some blocks, with their scores and magnitudes. The rows in use are those in `order`.
+def gathered(blocks: Sequence[Block]) -> Block:
+    """Return a block of the drawn rows of these blocks, with their scores and magnitudes."""
 
-    Parameters
-    ----------
-    room : int
-        The most rows.
-    like : Block
-        One of the blocks.
-    """
-
-    def __init__(self, room: int, like: Block):
-        bins, labels = empty((room, like.bins.shape[1]), np.uint8), empty((room,), np.int32)
-        labels[:] = 0  # some statistics visit the rows that are not in use, too
-        n_scores, dtype = like.scores.shape[1], like.scores.dtype.str
-        rows = BinnedRows(0, bins, labels, empty((room,), np.float64))
-        super().__init__(rows, like.n_classes, n_scores, dtype, traits=_traits([like]))
-        self.buffer("scores", (room, n_scores), like.scores.dtype.type, overwrite=True)
-        self.buffer(MAGNITUDES, (room,), np.float64, overwrite=True)
-
-    def fill(self, blocks: Sequence[Block]) -> None:
-        """Replace the rows by those of these blocks that are drawn."""
-        end = 0
-        for block in blocks:
+    def taken(source: Callable[[Block], np.ndarray]) -> np.ndarray:
+        arrays = [source(block) for block in blocks]
+        ends = np.cumsum([len(block.order) for block in blocks])
+        out = empty((int(ends[-1]), *arrays[0].shape[1:]), arrays[0].dtype)
+        for block, array, end in zip(blocks, arrays, ends, strict=True):
             rows = block.order
-            own = slice(end, end + len(rows))
-            end = own.stop
-            for source, target in (
-                (block.bins, self.bins),
-                (block.labels, self.labels),
-                (block.weights, self.weights),
-                (block.scores, self.scores),
-                (block.kept(MAGNITUDES), self.kept(MAGNITUDES)),
-            ):
-                np.take(source, rows, axis=0, out=target[own], mode="clip")
-        self.traits = _traits(blocks)
-        self._begin(np.arange(end, dtype=np.int32))
+            np.take(array, rows, axis=0, out=out[end - len(rows) : end], mode="clip")
+        return out
+
+    like = blocks[0]
+    rows = BinnedRows(
+        0,
+        taken(lambda block: block.bins),
+        taken(lambda block: block.labels),
+        taken(lambda block: block.weights),
+    )
+    found = Block(rows, like.n_classes, like.scores.shape[1], like.scores.dtype.str, traits=_traits(blocks))
+    found.scores = taken(lambda block: block.scores)
+    found.buffers[MAGNITUDES] = taken(lambda block: block.kept(MAGNITUDES))
+    found.start_tree(None)
+    return found
 
 
 def _traits(blocks: Sequence[Block]) -> Traits:
@@ -77,7 +62,7 @@ class Samples:
 
     def __init__(self, threads: Threads, missing_bin: np.ndarray):
         self._threads, self._missing_bin = threads, missing_bin
-        self._samples: list[Sample] = []
+        self._samples: list[Block] = []
         self._blocks: list[Block] = []  # whose rows these are
         self._n_splits = 0  # of the tree, that were applied to them
         self.are_drawn = False
@@ -97,30 +82,23 @@ class Samples:
         grown = blocks[0].grown
         assert grown is not None
         if not keep:
-            return [self._divided(self._filled(None, blocks), grown.splits)]
+            return [self._divided(self._filled(blocks), grown.splits)]
         if len(grown.splits) < self._n_splits or list(map(id, blocks)) != list(map(id, self._blocks)):
-            groups = _groups(blocks, self._threads.n)
-            known = [*self._samples, *[None] * len(groups)]
-            self._samples = self._threads.map(
-                lambda pair: self._filled(*pair), zip(known, groups, strict=False)
-            )
+            self._samples = []  # frees their memory
+            self._samples = self._threads.map(self._filled, _groups(blocks, self._threads.n))
             self._blocks, self._n_splits = blocks, 0
         following, self._n_splits = grown.splits[self._n_splits :], len(grown.splits)
         self._threads.map(lambda sample: self._divided(sample, following), self._samples)
         return [*self._samples]
 
-    def _filled(self, sample: Sample | None, blocks: Sequence[Block]) -> Sample:
-        """Return a sample of these blocks, with the statistic of the root: the given sample if it has room."""
-        n = sum(len(block.order) for block in blocks)
-        if sample is None or sample.n_rows < n:
-            sample = Sample(-(-int(SPARE * n) // STEP) * STEP, blocks[0])
-        sample.fill(blocks)
-        root = self._root
+    def _filled(self, blocks: Sequence[Block]) -> Block:
+        """Return a sample of these blocks, with the statistic of the root."""
+        sample, root = gathered(blocks), self._root
         assert root.statistic is not None
         root.statistic.prepare(sample, sample.order, root.scale, root.weight_factor)
         return sample
 
-    def _divided(self, sample: Sample, splits: Sequence[Splits]) -> Sample:
+    def _divided(self, sample: Block, splits: Sequence[Splits]) -> Block:
         """Divide the nodes of a sample."""
         for some in splits:
             sample.split(some, self._missing_bin)

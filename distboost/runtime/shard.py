@@ -16,6 +16,7 @@ from distboost.kernels import random
 from distboost.rows.messages import (
     NO_SPLITS,
     Draw,
+    Expansion,
     HistogramQuestion,
     RootQuestion,
     RowCounts,
@@ -39,7 +40,6 @@ from distboost.runtime.tally import Tally
 from distboost.threads import Threads
 from distboost.weights.sampled import MAGNITUDES, drawn
 
-ROOT = np.zeros(1, np.int64)  # the nodes of a tree that has only begun
 Answer = TypeVar("Answer")
 Held = TypeVar("Held")  # a block in memory, or one on disk
 
@@ -141,7 +141,7 @@ class Shard:
         parts: Sequence[Part] | None,
         only: Collection[Key] | None = None,
     ) -> np.ndarray:
-        """Sum the histograms of the nodes in ``question.build``.
+        """Sum the histograms of the nodes that the question's expansion builds.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class Shard:
         """
         self._begin(question.root)
         work = partial(self._prepare, question.root, question.splits)
-        tally = None if parts is None else self._tally(question.build, parts, question.again)
+        tally = None if parts is None else self._tally(question.expansion, parts)
         left_out = self._left_out(question, only)
         totals = self._visit(work, [0], _kinds(question.root), tally, only, left_out)
         return sum(totals, _no_totals(question.root))
@@ -245,7 +245,7 @@ class Shard:
             return Reduced(sums, largest), totals
 
         self._begin(root)
-        tally = None if parts is None else self._tally(ROOT, parts)
+        tally = None if parts is None else self._tally(question.expansion, parts)
         answers = self._visit(step, range(n_sets), ["update", *_kinds(root)], tally, only)
         totals = sum((totals for _, totals in answers), _no_totals(root))
         return reduce(Reduced.combined, (found for found, _ in answers), nothing), totals
@@ -290,12 +290,15 @@ class Shard:
         block.changed.add("scores")
         block.round = question.round
 
-    def _tally(self, build: np.ndarray, parts: Sequence[Part], again: bool = False) -> Tally:
-        """Return the tally of the histograms of the nodes `build`."""
+    def _tally(self, expansion: Expansion | None, parts: Sequence[Part]) -> Tally:
+        """Return the tally of the histograms that an expansion builds."""
+        assert expansion is not None, "a histogram is wanted"
         if self._statistic is None:
             raise RuntimeError("a tree without a statistic has no histograms")
         how = self._statistic, self._scale, self._weight_factor
-        return Tally(self.threads, *how, build, parts, self._shared_bytes, self._spare, again)
+        return Tally(
+            self.threads, *how, expansion.build, parts, self._shared_bytes, self._spare, expansion.restores
+        )
 
     def _visit(
         self,
@@ -320,35 +323,26 @@ class Shard:
             item for item in self.held.streamed.items() if is_wanted(item[0]) and item[0] not in left_out
         ]
         training = [block for key, block in resident if key.number == 0]
-        whole_blocks = not streamed and not self.samples.are_drawn
-        by_block = tally if tally is not None and whole_blocks and tally.takes_blocks(len(training)) else None
 
-        def visit(share: Iterable[tuple[Key, Block]]) -> list[Answer]:
-            answers, summed = [], []
-            for key, block in share:
-                with located(key):
-                    answers.append(work(key, block))
-                if key.number == 0:
-                    summed.append(block)
-            if by_block is not None and summed:
-                by_block.add_blocks(summed)
-            return answers
+        def visit(item: tuple[Key, Block]) -> Answer:
+            with located(item[0]):
+                return work(*item)
 
         if not kinds and sum(len(block.order) for _, block in resident) < FEW_ROWS:
-            answers = visit(resident)
+            answers = [*map(visit, resident)]
         else:
-            answers = [answer for some in self.threads.map_shares(visit, resident) for answer in some]
+            answers = self.threads.map(visit, resident)
         self.passes.update(_visited(kinds, training))
-        if tally is not None and tally is not by_block:
+        if tally is not None:
             (tally.begin_stream if streamed else tally.add_all)(self.samples.of(training))
 
-        def visit_streamed(key: Key, block: Block, helpers: Threads) -> tuple[Answer, dict[str, int]]:
+        def visit_streamed(key: Key, block: Block) -> tuple[Answer, dict[str, int]]:
             answer = work(key, block)
             if key.number > 0:
                 return answer, {}
             if tally is not None:
                 (summed,) = self.samples.of([block], keep=False)
-                tally.add_streamed(summed, helpers)
+                tally.add_streamed(summed)
             return answer, _visited(["streamed", *kinds], [block])
 
         for answer, visited in self.held.stream(visit_streamed, streamed, tuple(kinds)):
@@ -356,8 +350,8 @@ class Shard:
             for kind, n in visited.items():
                 self.passes[kind] += n
         if tally is not None:
-            if streamed or tally is by_block:
-                tally.finish()
+            if streamed:
+                tally.finish_stream()
             self.passes["histogram"] += tally.n_rows
         return answers
 

@@ -37,7 +37,7 @@ class Windows:
         """Return the answer to the question that begins the tree."""
         found = None
         for window in self._windows(1):
-            answer = ask(Expansion(window, search=self._root.search))
+            answer = ask(Expansion(window, self._root, search=self._root.search))
             found = answer if found is None else found.combined(answer)
         assert found is not None
         assert found.sums is not None
@@ -54,7 +54,7 @@ class Windows:
         for some in (nodes[n : n + most] for n in range(0, len(nodes), most)):
             best: BestSplits | None = None
             for window in self._windows(len(some)):
-                answer = ask(Expansion(window, nodes=tuple(some), weight=self._weight)).best
+                answer = ask(Expansion(window, self._root, nodes=tuple(some), weight=self._weight)).best
                 assert answer is not None
                 best = answer if best is None else best.combined(answer)
             assert best is not None
@@ -71,7 +71,7 @@ class Windows:
         """Return the best split of a node, with a gain that depends on the rest of the tree."""
         best: BestSplits | None = None
         for window in self._windows(1):
-            ask(Expansion(window, search=False, nodes=(node,), weight=self._weight))
+            ask(Expansion(window, self._root, search=False, nodes=(node,), weight=self._weight))
             answer = search(node, context)
             best = answer if best is None else best.combined(answer)
         assert best is not None
@@ -81,13 +81,13 @@ class Windows:
         """Return the number of nodes that can be summed over one feature."""
         return max(self._n_bytes // (self._bin_bytes * int((self._n_bins[self._root.features] + 1).max())), 1)
 
-    def _windows(self, n_nodes: int) -> Iterator[Root]:
-        """Yield the root with as many of its features as fit, until all had their turn."""
+    def _windows(self, n_nodes: int) -> Iterator[np.ndarray]:
+        """Yield as many features as fit, (m,) int64, until all had their turn."""
         features = self._root.features
         ends = np.cumsum(self._n_bins[features] + 1)
         most = self._n_bytes // (self._bin_bytes * n_nodes)
         first, before = 0, 0
         while first < len(features):
             stop = max(int(np.searchsorted(ends, before + most, side="right")), first + 1)
-            yield self._root._replace(features=features[first:stop])
+            yield features[first:stop]
             first, before = stop, int(ends[stop - 1])

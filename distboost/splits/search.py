@@ -63,7 +63,6 @@ def search(
     rules: SearchRules,
     threads: Threads,
     context: np.ndarray = NO_CONTEXT,
-    children: np.ndarray | None = None,
 ) -> BestSplits:
     """Return the best splits of the nodes in the slots `built`, then those of their siblings.
 
@@ -80,8 +79,6 @@ def search(
     threads : Threads
     context : ndarray of shape (2, k), float64
         What a gain must know beside the sums of a split.
-    children : ndarray of shape (n_slots, n_bins, channels with padding), int64, or None
-        Where the slots `built` are. None: where those of the parents are.
     """
     own, siblings = np.array(built, np.int64), np.array(parents, np.int64)
     pool = histograms.pool
@@ -93,9 +90,8 @@ def search(
     def search_features(group: np.ndarray) -> BestSplits:
         found = BestSplits.none(len(own) + len(siblings), histograms.n_used, rules.n_words)
         best_splits(
-            pool if children is None else children,
-            own,
             pool,
+            own,
             siblings,
             group,
             histograms.offsets,

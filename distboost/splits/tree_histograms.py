@@ -77,9 +77,10 @@ class TreeHistograms:
         The larger children take over the slots of their parents.
         """
         if expansion.root is not None:
-            self._begin(expansion.root, max(expansion.root.most_histograms, len(expansion.build)))
-            slots = self.histograms.take(len(expansion.build))
-            self.slots = dict(zip(expansion.build, slots, strict=True))
+            nodes = expansion.build.tolist()
+            self._begin(expansion.root, expansion.features, max(expansion.root.most_histograms, len(nodes)))
+            slots = self.histograms.take(len(nodes))
+            self.slots = dict(zip(nodes, slots, strict=True))
             return slots
         self._forget(expansion.forgotten)
         slots = self.histograms.take(len(expansion.siblings))
@@ -88,32 +89,29 @@ class TreeHistograms:
             self.slots[pair.smaller] = slot
         return slots
 
-    def answer(self, expansion: Expansion, threads: Threads | None = None) -> Expanded:
-        """Compute the histograms of the larger children and find the best splits, if they are wanted.
-
-        With `threads` of their own, several threads may do this for different nodes.
-        """
+    def answer(self, expansion: Expansion) -> Expanded:
+        """Compute the histograms of the larger children and find the best splits, if they are wanted."""
         if expansion.nodes:
             self._set_weight(expansion.weight)
             slots = [self.slots[node] for node in expansion.nodes]
-            best = self._search(slots, [], self._context, threads=threads) if expansion.search else None
+            best = self._search(slots, [], self._context) if expansion.search else None
             return Expanded(None, best)
         if expansion.root is not None:
             return Expanded(self._root_sums(), self.search([0]) if expansion.search else None)
         smaller = [self.slots[pair.smaller] for pair in expansion.siblings]
         larger = [self.slots[pair.larger] for pair in expansion.siblings]
         if expansion.search:
-            return Expanded(None, self._search(smaller, larger, self._context, threads=threads))
+            return Expanded(None, self._search(smaller, larger, self._context))
         pool, offsets = self.histograms.pool, self.histograms.offsets
         for _, one, other in expansion.siblings:
             subtract_features(pool[self.slots[other]], pool[self.slots[one]], self._features, offsets)
         return Expanded(None, None)
 
-    def _begin(self, root: Root, n_nodes: int) -> None:
+    def _begin(self, root: Root, features: np.ndarray, n_nodes: int) -> None:
         """Drop the histograms of the previous tree."""
         assert root.statistic is not None, "trees without a statistic have no histograms"
         assert root.rules is not None
-        self._features, self._min_weight_fraction = root.features, root.rules.min_weight_fraction
+        self._features, self._min_weight_fraction = features, root.rules.min_weight_fraction
         self._rules = rules = SearchRules(
             root.rules.gain,
             root.statistic.n_sums(self._n_classes),
@@ -130,8 +128,8 @@ class TreeHistograms:
         if root.is_window:
             self._histograms = None  # frees the memory of other features
         if self._histograms is None or self._histograms.n_used != n_channels:
-            features = root.features if root.is_window else self._own
-            self._histograms = Histograms(self._n_bins, n_channels, n_nodes, features)
+            own = features if root.is_window else self._own
+            self._histograms = Histograms(self._n_bins, n_channels, n_nodes, own)
 
     def _root_sums(self) -> np.ndarray:
         """Return the sums over the root's histogram, (n_channels,) int64."""
@@ -145,41 +143,15 @@ class TreeHistograms:
         """Accept the weight of all rows of the tree."""
         self._rules = replace(self._rules, min_weight=math.ceil(self._min_weight_fraction * weight))
 
-    def search_only(self, expansion: Expansion, children: np.ndarray) -> Expanded:
-        """Find the best splits of children whose histograms are not kept, and drop those of their parents.
-
-        `children`, (n, n_bins, channels) int64, has the histograms of the smaller ones.
-        """
-        parents = [pair.parent for pair in expansion.siblings]
-        best = self._search(
-            list(range(len(parents))), [self.slots[node] for node in parents], self._context, children
-        )
-        self._forget([*expansion.forgotten, *parents])
-        return Expanded(None, best)
-
     def search(self, nodes: list[int], context: np.ndarray | None = None) -> BestSplits:
         """Find the best splits of nodes that have histograms. `context`: of the gain; None: that of the tree's rules."""
         context = self._context if context is None else context
         return self._search([self.slots[node] for node in nodes], [], context)
 
-    def _search(
-        self,
-        summed: list[int],
-        subtracted: list[int],
-        context: np.ndarray,
-        children: np.ndarray | None = None,
-        threads: Threads | None = None,
-    ) -> BestSplits:
+    def _search(self, summed: list[int], subtracted: list[int], context: np.ndarray) -> BestSplits:
         """Search the nodes in the slots `summed`, and their siblings, in the slots `subtracted` of their parents."""
         return search(
-            self.histograms,
-            summed,
-            subtracted,
-            self._features,
-            self._rules,
-            threads or self._threads,
-            context,
-            children,
+            self.histograms, summed, subtracted, self._features, self._rules, self._threads, context
         )
 
     def _forget(self, nodes: Sequence[int]) -> None:

@@ -18,7 +18,6 @@ from distboost.runtime.cluster.owners import FEW_BYTES, exchange_pays, group_siz
 from distboost.runtime.cluster.questions import FAN_OUT
 from distboost.runtime.cluster.worker_exchange import SENT_AT_ONCE
 from distboost.runtime.parts import SHARED_BYTES
-from distboost.runtime.sample import SPARE
 from distboost.trees.grower import GrowthLimits
 
 # Beside the accumulators of a reduction: its sums as real numbers, and a copy that the algorithm makes.
@@ -104,7 +103,7 @@ class Task:
         if not self.limits.by_weight:
             return 4 if self.limits.samples else 0
         gathered = self.n_features + self.score_row_bytes + self.statistic_bytes + 4 + 8 + 8 + 2 * 4
-        return 8 + 4 + math.ceil(self.limits.subsample * SPARE * gathered)
+        return 8 + 4 + math.ceil(self.limits.subsample * gathered)
 
     @property
     def statistic_bytes(self) -> int:

@@ -281,16 +281,12 @@ class TreeGrower:
             self.limits.max_leaf_nodes is None or self.limits.max_leaf_nodes > 1
         )
 
-    def _needs_histograms(self, nodes: np.ndarray) -> bool:
-        """Whether the histograms of children of some nodes are needed for those of their own children, which may be split."""
-        return bool((self.nodes.depth[nodes] + 2 < self.max_depth).any())
-
     def _expand(self, nodes: np.ndarray, last: bool = False) -> np.ndarray:
         """Split the nodes; return their children that were searched for best splits: none, if these splits are the `last`."""
         siblings, _ = self.split(nodes, last)
         if not siblings:
             return NO_NODES
-        best = self.rows.best_splits(siblings, keep=self._needs_histograms(nodes))
+        best = self.rows.best_splits(siblings)
         assert best is not None
         children = np.array([pair.smaller for pair in siblings] + [pair.larger for pair in siblings])
         self.nodes.note(children, best)

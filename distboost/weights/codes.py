@@ -12,12 +12,10 @@ from functools import cached_property
 
 import numpy as np
 
-from distboost.kernels import codes, histogram, response
-from distboost.kernels.histogram import Target
+from distboost.kernels import codes, response
 from distboost.rows.block import BlockRows
 from distboost.rows.scales import Scale
-from distboost.rows.sums import Reduction, Statistic, Weighting, log_totals
-from distboost.weights.response import divide_numbers
+from distboost.rows.sums import NUMBERS, ClassStatistic, Reduction, Statistic, Weighting, log_totals
 
 
 def one_against_all(n_classes: int) -> np.ndarray:
@@ -114,13 +112,11 @@ class CodeSides(Statistic):
 
 
 @dataclass(frozen=True)
-class ColumnSides(Statistic):
+class ColumnSides(ClassStatistic):
     """(N, P) of a single column: a row's weight is in N if the code of its class is -1, in P if it is +1."""
 
     weighting: CodeWeights
     column: int
-
-    wide: bool = field(default=True, init=False)
 
     def n_sums(self, n_classes: int) -> int:
         return 2
@@ -128,38 +124,13 @@ class ColumnSides(Statistic):
     def row_bytes(self, n_classes: int) -> int:
         return 8 + 16 + 4  # weight (int64), two scores (float64), side (int32)
 
+    def classes(self, block: BlockRows) -> np.ndarray:
+        return block.kept("sides")
+
     def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float) -> None:
         scores, sides = _as_two_classes(block, self.weighting.code[:, self.column], self.column)
-        out = block.buffer("class statistics", (block.n_rows,), np.int64, overwrite=True)
+        out = block.buffer(NUMBERS, (block.n_rows,), np.int64, overwrite=True)
         response.response_weights(scores, sides, block.weights, rows, 1.0, scale.shift, scale.factor, out)
-
-    def magnitudes(
-        self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float, out: np.ndarray
-    ) -> None:
-        self.prepare(block, rows, scale, weight_factor)
-        out[rows] = block.kept("class statistics")[rows]
-
-    def divide(
-        self, block: BlockRows, rows: np.ndarray, magnitudes: np.ndarray, threshold: int, unit: float
-    ) -> None:
-        divide_numbers(block, rows, magnitudes, threshold, unit)
-
-    def histogram(
-        self,
-        blocks: Sequence[BlockRows],
-        spans: Sequence[np.ndarray],
-        target: Target,
-        scale: Scale,
-        weight_factor: float,
-        largest: float | None = None,
-    ) -> None:
-        features, offsets, slots, pool = target.cleared()
-        for block, own in zip(blocks, spans, strict=True):
-            start, stop = np.ascontiguousarray(own.T)
-            histogram.class_histogram(
-                block.bins, block.order, start, stop, block.kept("sides"),
-                block.kept("class statistics"), block.weights, weight_factor, 2, features, offsets, slots, pool,
-            )  # fmt: skip
 
     def shift(self, shifts: Sequence[float]) -> float:
         return shifts[self.column]

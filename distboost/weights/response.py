@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from distboost.kernels import histogram, response, sampling
-from distboost.kernels.histogram import Target
+from distboost.kernels import response
 from distboost.rows.block import BlockRows
 from distboost.rows.scales import Scale
-from distboost.rows.sums import Reduction, Statistic, Weighting, log_totals
+from distboost.rows.sums import NUMBERS, ClassStatistic, Reduction, Weighting, log_totals
 
 
 @dataclass(frozen=True)
@@ -52,60 +50,19 @@ class ResponseWeights(Weighting):
 
 
 @dataclass(frozen=True)
-class ClassWeights(Statistic):
+class ClassWeights(ClassStatistic):
     """w_i in the channel of the row's class. A block keeps one number per row."""
 
     weighting: ResponseWeights
 
-    wide: bool = field(default=True, init=False)
-
     def n_sums(self, n_classes: int) -> int:
         return n_classes
 
-    def row_bytes(self, n_classes: int) -> int:
-        return 8  # weight (int64)
-
     def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float) -> None:
-        out = block.buffer("class statistics", (block.n_rows,), np.int64, overwrite=True)
+        out = block.buffer(NUMBERS, (block.n_rows,), np.int64, overwrite=True)
         response.response_weights(
             block.scores, block.labels, block.weights, rows, self.weighting.s, scale.shift, scale.factor, out
         )
-
-    def magnitudes(
-        self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float, out: np.ndarray
-    ) -> None:
-        self.prepare(block, rows, scale, weight_factor)
-        out[rows] = block.kept("class statistics")[rows]
-
-    def divide(
-        self, block: BlockRows, rows: np.ndarray, magnitudes: np.ndarray, threshold: int, unit: float
-    ) -> None:
-        divide_numbers(block, rows, magnitudes, threshold, unit)
-
-    def histogram(
-        self,
-        blocks: Sequence[BlockRows],
-        spans: Sequence[np.ndarray],
-        target: Target,
-        scale: Scale,
-        weight_factor: float,
-        largest: float | None = None,
-    ) -> None:
-        features, offsets, slots, pool = target.cleared()
-        for block, own in zip(blocks, spans, strict=True):
-            start, stop = np.ascontiguousarray(own.T)
-            histogram.class_histogram(
-                block.bins, block.order, start, stop, block.labels, block.kept("class statistics"),
-                block.weights, weight_factor, block.n_classes, features, offsets, slots, pool,
-            )  # fmt: skip
-
-
-def divide_numbers(
-    block: BlockRows, rows: np.ndarray, magnitudes: np.ndarray, threshold: int, unit: float
-) -> None:
-    """Do what `Statistic.divide` does, for statistics of one number per row."""
-    numbers = block.kept("class statistics")[:, None]
-    sampling.divide(numbers, rows, 1, magnitudes, float(threshold), unit)
 
 
 @dataclass(frozen=True)

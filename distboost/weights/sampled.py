@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from distboost.kernels.histogram import Target
 from distboost.rows.block import BlockRows
 from distboost.rows.messages import Draw
 from distboost.rows.scales import Scale
+from distboost.rows.summands import Summands, add_histograms
 from distboost.rows.sums import Reduction, Risk, Statistic
 
 MAGNITUDES = "magnitudes"  # the name of the array that a block keeps, (n,) float64
@@ -86,18 +86,9 @@ class Sampled(Statistic):
         prepared = self.of.largest(block, scale, 0.0)
         return max(max(prepared, self.draw.threshold) * self.draw.unit + 1, weight_factor * block.heaviest)
 
-    def histogram(
-        self,
-        blocks: Sequence[BlockRows],
-        spans: Sequence[np.ndarray],
-        target: Target,
-        scale: Scale,
-        weight_factor: float,
-        largest: float | None = None,
-    ) -> None:
-        if largest is None:
-            largest = max(self.largest(block, scale, weight_factor) for block in blocks)
-        self.of.histogram(blocks, spans, target, scale, weight_factor, largest)
+    def summands(self, block: BlockRows, spans: np.ndarray, scale: Scale, weight_factor: float) -> Summands:
+        found = self.of.summands(block, spans, scale, weight_factor)
+        return found._replace(largest=self.largest(block, scale, weight_factor))
 
 
 @dataclass(frozen=True)
@@ -119,22 +110,11 @@ class LeafSums(Reduction):
         if totals is not None:
             out[-1, : len(totals)] += totals
         _, _, _, order, spans, _ = block.leaf_arrays(leaves)
+        found = self.statistic.summands(block, spans[leaves], scale, self.weight_factor)
+        # If all rows lie in the only bin of the only feature, the histogram of a leaf is its sums.
+        bins, varying = np.zeros((block.n_rows, 1), np.uint8), np.ones(1, bool)
         sums = np.zeros((len(leaves), 1, simd.padded(out.shape[1])), np.int64)
-        one = np.zeros(1, np.int64)
-        target = Target(one, np.arange(2), np.arange(len(leaves)), sums, fresh=False)
-        view: Any = _OneBin(block, order)
-        self.statistic.histogram(
-            [view], [np.ascontiguousarray(spans[leaves])], target, scale, self.weight_factor
-        )
+        target = Target(np.zeros(1, np.int64), np.arange(2), np.arange(len(leaves)), sums, fresh=False)
+        found = found._replace(bins=bins, order=order, varying=varying)
+        add_histograms([found], target, self.weight_factor)
         out[:-1] += sums[:, 0, : out.shape[1]]
-
-
-class _OneBin:
-    """A block whose rows all lie in the only bin of the only feature: the histogram of a leaf is its sums."""
-
-    def __init__(self, block: BlockRows, order: np.ndarray):
-        self._block, self.order = block, order
-        self.bins = np.zeros((block.n_rows, 1), np.uint8)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._block, name)

@@ -7,6 +7,7 @@ from distboost.kernels import codes
 from distboost.kernels.histogram import Target
 from distboost.kernels.response import WINDOW
 from distboost.rows.scales import Scale
+from distboost.rows.summands import add_histograms
 from distboost.weights.codes import (
     CodeSides,
     CodeWeights,
@@ -110,13 +111,8 @@ def test_a_column_alone_is_its_part_of_all(case, weighting, unit):
     def histogram(statistic, n_channels):
         pool = np.zeros((3, 18, -(-n_channels // 8) * 8), np.int64)
         prepared(case, statistic, BITS, unit)
-        statistic.histogram(
-            [block],
-            [block.spans[nodes]],
-            Target(features, offsets, slots, pool, False),
-            case.scale(BITS),
-            unit,
-        )
+        summands = statistic.summands(block, block.spans[nodes], case.scale(BITS), unit)
+        add_histograms([summands], Target(features, offsets, slots, pool, False), unit)
         return pool
 
     everything = histogram(CodeSides(weighting), 2 * C + more)

@@ -10,6 +10,7 @@ from distboost.kernels import histogram
 from distboost.kernels.histogram import RowAddresses, Target, tile_for
 from distboost.kernels.response import WINDOW, WINDOWS
 from distboost.rows.scales import HISTOGRAM_BITS, Scale
+from distboost.rows.summands import add_histograms
 from distboost.runtime.block import Block
 from distboost.weights.margin import (
     ClassPairs,
@@ -162,9 +163,8 @@ def test_histogram(case, statistic, unit):
     else:
         values = statistic.buffer(block, unit)
     expected = naive_histogram(case, values, features, offsets, slots, nodes, pool)
-    statistic.histogram(
-        [block], [block.spans[nodes]], Target(features, offsets, slots, pool, False), scale, unit
-    )
+    summands = statistic.summands(block, block.spans[nodes], scale, unit)
+    add_histograms([summands], Target(features, offsets, slots, pool, False), unit)
     np.testing.assert_array_equal(pool, expected)
 
 
@@ -254,7 +254,7 @@ def test_tiles_do_not_overflow(bits, weight):
     pool = np.empty((1, 2, out.shape[1]), np.int64)
     target = Target(np.array([0]), np.array([0, 2]), np.array([0]), pool, True)
     block.start_tree(None)
-    statistic.histogram([block], [block.spans[:1]], target, scale, UNIT)
+    add_histograms([statistic.summands(block, block.spans[:1], scale, UNIT)], target, UNIT)
     np.testing.assert_array_equal(pool[0, 0], out.sum(axis=0, dtype=np.int64))
     assert pool[0, 0, 0] > 2**31
 

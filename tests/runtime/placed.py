@@ -33,8 +33,8 @@ def updates_of(rows):
     """The list that each update will be added to, with its answer."""
     asked, update = [], rows._update
 
-    def kept(question, expansion):
-        answer = update(question, expansion)
+    def kept(question):
+        answer = update(question)
         asked.append((question, answer[0]))
         return answer
 

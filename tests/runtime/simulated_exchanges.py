@@ -33,11 +33,11 @@ class Attending:
 
     @property
     def attempt(self) -> Attempt:
-        return self.message.arguments[2]
+        return self.message.arguments[1]
 
     @property
     def n_nodes(self) -> int:
-        return len(self.message.arguments[1].build)
+        return len(self.message.arguments[0].expansion.build)
 
     @property
     def session_id(self) -> int:
@@ -63,14 +63,14 @@ class SimulatedExchanges(SimulatedMachines):
 
     def _attend(self, machine: Machine, host: Host, message: Message, fault: str | None) -> None:
         """Take part in an attempt; whatever goes wrong does so while pieces are under way."""
-        question, expansion, attempt = message.arguments
+        question, attempt = message.arguments
         session = message.session_id
         former = self._attending.get(host)
         if former is not None and former.attempt.number >= attempt.number:
             self._tell("attempt refused", machine.address)
             return
-        host.exchange.begin(attempt, expansion)
-        contribution = host.exchange.contribute(attempt, question, len(expansion.build))
+        host.exchange.begin(attempt, question.expansion)
+        contribution = host.exchange.contribute(attempt, question)
         mine = self._attending[host] = Attending(machine, host, message, contribution)
         host.exchange.collect(attempt, contribution)
         for other in attempt.group(session):

@@ -38,10 +38,8 @@ N, D, K = 60, 4, 3
 LAYOUT = Layout(np.full(D, 5), K, K, "float64")
 STATISTIC = Residuals(MarginWeights(0.5))
 ROOT = Root(np.arange(D), STATISTIC, None, 0.0, 4, SplitRules(gains.CODEWORD, 1, 0.0))
-EXPANSION = Expansion(ROOT)
-QUESTION = HistogramQuestion(
-    RootQuestion(STATISTIC, Scale(0.7, 20), None, 0.0), Splits.empty(), np.zeros(1, np.int64), np.arange(D)
-)
+EXPANSION = Expansion(np.arange(D), ROOT)
+QUESTION = HistogramQuestion(RootQuestion(STATISTIC, Scale(0.7, 20), None, 0.0), Splits.empty(), EXPANSION)
 PARTS = OwnedFeatures(0, 0, 1, 1), OwnedFeatures(1, 1, 4, 2)  # of two sessions
 
 
@@ -65,12 +63,12 @@ def attempt(number: int, question: int = 1, parts=PARTS, groups=ALONE) -> Attemp
 
 
 def pieces(exchange: Exchange, of: Attempt, part: OwnedFeatures):
-    found = exchange.contribute(of, QUESTION, 1)
+    found = exchange.contribute(of, QUESTION)
     return [exchange.piece(of, part, found, nodes) for nodes in exchange.spans(of, [part], 1)]
 
 
 def keep(exchange: Exchange, of: Attempt, part: OwnedFeatures) -> None:
-    exchange.keep(of, part, exchange.contribute(of, QUESTION, 1))
+    exchange.keep(of, part, exchange.contribute(of, QUESTION))
 
 
 def both() -> tuple[Exchange, Exchange]:
@@ -82,13 +80,13 @@ def two():
     return both()
 
 
-def exchanged(exchanges, of: Attempt, question=QUESTION, expansion=EXPANSION) -> None:
+def exchanged(exchanges, of: Attempt, question=QUESTION) -> None:
     """An attempt in which each piece arrives."""
     exchanges = {exchange.session: exchange for exchange in exchanges}
-    n_nodes = len(expansion.build)
+    n_nodes = len(question.expansion.build)
     for exchange in exchanges.values():
-        exchange.begin(of, expansion)
-    found = {own: exchange.contribute(of, question, n_nodes) for own, exchange in exchanges.items()}
+        exchange.begin(of, question.expansion)
+    found = {own: exchange.contribute(of, question) for own, exchange in exchanges.items()}
     for own, exchange in exchanges.items():
         exchange.collect(of, found[own])
         for other in of.group(own):
@@ -193,7 +191,7 @@ def test_sums_of_a_group_in_an_earlier_attempt_are_refused(two):
     found = []
     for exchange in two:
         exchange.begin(of[1], EXPANSION)
-        found.append(exchange.contribute(of[1], QUESTION, 1))
+        found.append(exchange.contribute(of[1], QUESTION))
     late = two[1].group_piece(of[1], 1, found[1], range(1))
     two[0].receive(late)
     two[0].begin(of[2], EXPANSION)
@@ -229,16 +227,16 @@ def test_an_answer_that_was_not_heard_is_given_again(two):
 
 def test_own_sums_are_computed_once(two):
     [exchange, _] = two
-    found = exchange.contribute(attempt(1), QUESTION, 1)
-    assert exchange.contribute(attempt(2), QUESTION, 1) is found
+    found = exchange.contribute(attempt(1), QUESTION)
+    assert exchange.contribute(attempt(2), QUESTION) is found
     assert exchange._shard.passes["histogram"] == N
     exchange._shard.take([(Key(0, 7), rows(N))])  # of a lost worker
-    more = exchange.contribute(attempt(3), QUESTION, 1)
+    more = exchange.contribute(attempt(3), QUESTION)
     assert exchange._shard.passes["histogram"] == 2 * N
-    both = session(0, N).contribute(attempt(1), QUESTION, 1)
+    both = session(0, N).contribute(attempt(1), QUESTION)
     assert_array_equal(more.sums.values, both.sums.values)
     assert_array_equal(more.totals, both.totals)
-    assert exchange.contribute(attempt(4, question=2), QUESTION, 1) is not more
+    assert exchange.contribute(attempt(4, question=2), QUESTION) is not more
 
 
 def worker(exchange: Exchange, send) -> WorkerExchange:
@@ -251,14 +249,14 @@ def test_a_newer_attempt_ends_the_one_that_waits(two):
             await asyncio.sleep(60)
 
         first = worker(two[0], silent)
-        waiting = asyncio.ensure_future(first.expand(QUESTION, EXPANSION, attempt(1)))
+        waiting = asyncio.ensure_future(first.expand(QUESTION, attempt(1)))
         await asyncio.sleep(0.1)
         alone = attempt(2, parts=(PARTS[0],), groups=((1,),))
-        assert (await first.expand(QUESTION, EXPANSION, alone)).expanded is not None
+        assert (await first.expand(QUESTION, alone)).expanded is not None
         with pytest.raises(SupersededError):
             await waiting
         with pytest.raises(SupersededError):
-            await first.expand(QUESTION, EXPANSION, attempt(2))
+            await first.expand(QUESTION, attempt(2))
 
     asyncio.run(run())
 
@@ -273,7 +271,7 @@ def test_a_piece_waits_for_its_attempt(two):
         owner = worker(two[0], nowhere)
         [piece] = pieces(two[1], attempt(1), PARTS[0])
         arriving = asyncio.ensure_future(owner.receive(piece))
-        reply = await owner.expand(QUESTION, EXPANSION, attempt(1))
+        reply = await owner.expand(QUESTION, attempt(1))
         await arriving
         assert reply.expanded is not None
 
@@ -296,7 +294,7 @@ def test_an_owner_searches_while_its_pieces_are_under_way(two, monkeypatch):
         [piece] = pieces(two[1], attempt(1), PARTS[0])
         arriving = asyncio.ensure_future(owner.receive(piece))
         async with asyncio.timeout(20):
-            assert (await owner.expand(QUESTION, EXPANSION, attempt(1))).expanded is not None
+            assert (await owner.expand(QUESTION, attempt(1))).expanded is not None
             await arriving
 
     asyncio.run(run())
@@ -311,7 +309,7 @@ def test_a_session_that_owns_nothing_answers_when_its_pieces_have_arrived(two):
             sent.append(peer)
 
         others = attempt(1, parts=(PARTS[1],), groups=((1,), (2,)))
-        reply = await worker(two[0], slow).expand(QUESTION, EXPANSION, others)
+        reply = await worker(two[0], slow).expand(QUESTION, others)
         assert (reply.expanded, sent) == (None, [2])
 
     asyncio.run(run())
@@ -323,7 +321,7 @@ def test_an_owner_that_cannot_be_reached_is_named(two, error):
         async def broken(peer, piece):
             raise error
 
-        reply = await worker(two[0], broken).expand(QUESTION, EXPANSION, attempt(1))
+        reply = await worker(two[0], broken).expand(QUESTION, attempt(1))
         assert (reply.unreachable, reply.failed, reply.expanded) == (2, True, None)
 
     asyncio.run(run())
@@ -337,7 +335,7 @@ def test_errors_are_not_taken_for_losses(two, monkeypatch):
 
     async def run() -> None:
         with pytest.raises(MemoryError, match="no room"):
-            await worker(two[0], partial(asyncio.sleep, 0)).expand(QUESTION, EXPANSION, attempt(1))
+            await worker(two[0], partial(asyncio.sleep, 0)).expand(QUESTION, attempt(1))
 
     asyncio.run(run())
 
@@ -359,10 +357,10 @@ class OneLoss:
     def peer(self, session_id: int) -> int:
         return session_id
 
-    def attempt(self, method, question, expansion, of):
+    def attempt(self, method, question, of):
         own = [self.hosts[each.id] for each in self.sessions]
-        exchanged(own, of, question, expansion)
-        found = [each.contribute(of, question, len(expansion.build)) for each in own]
+        exchanged(own, of, question)
+        found = [each.contribute(of, question) for each in own]
         reply = reduce(
             combined, [Reply(part.totals, None, each.answer()) for part, each in zip(found, own, strict=True)]
         )
@@ -382,12 +380,12 @@ def owners_of(crew: OneLoss) -> Owners:
 def test_the_answer_of_an_owner_that_is_lost_is_found_again():
     """It was heard, but its histograms are gone: a new owner needs those of this question, too."""
     expected, found = (owners_of(OneLoss(loses)) for loses in (False, True))
-    first = [each.expand("histogram", QUESTION, EXPANSION).expanded.best for each in (expected, found)]
+    first = [each.expand("histogram", QUESTION).expanded.best for each in (expected, found)]
     best = first[0]
     splits = Splits.of([(0, int(best.feature[0]), int(best.bin[0]), bool(best.missing_left[0]), 1, 2)])
-    question = HistogramQuestion(None, splits, np.ones(1, np.int64), np.arange(D))
-    children = Expansion(siblings=(Siblings(0, 1, 2),))
-    second = [each.expand("histogram", question, children).expanded.best for each in (expected, found)]
+    children = Expansion(np.arange(D), siblings=(Siblings(0, 1, 2),))
+    question = HistogramQuestion(None, splits, children)
+    second = [each.expand("histogram", question).expanded.best for each in (expected, found)]
     for pair in (first, second):
         for ours, theirs in zip(*pair, strict=True):
             assert_array_equal(ours, theirs)

@@ -100,13 +100,13 @@ def begun(runtime, X, y, weights):
 def test_an_update_asked_again_answers_the_same_and_moves_nothing(runtime, problem):
     rows, grow, step, statistic = begun(runtime, *problem)
     asked, update = [], rows._update
-    rows._update = lambda *question: asked.append((question, update(*question))) or asked[-1][1]
+    rows._update = lambda question: asked.append((question, update(question))) or asked[-1][1]
     rows.update([step], next_root=grow.next_root(statistic))
-    [((question, expansion), (partial, totals, _))] = asked
+    [(question, (partial, totals, _))] = asked
     tree = tree_of(rows)
     histogram = tree.histograms.pool[tree.slots[0]].copy()
     for _ in range(2):
-        again, again_totals, _ = update(question, expansion)
+        again, again_totals, _ = update(question)
         assert_array_equal(again.sums, partial.sums)
         assert_array_equal(again.maxima, partial.maxima)
         assert_array_equal(again_totals, totals)
@@ -124,9 +124,7 @@ def test_an_update_asked_again_answers_the_same_and_moves_nothing(runtime, probl
         assert_array_equal(ours, theirs)
     assert_array_equal(sums, other.sums(HitsAndMisses(WEIGHTING), same.leaves))
     # Another round is another update.
-    moved, _, _ = update(
-        replace(question, round=question.round + 1, splits=question.splits.empty()), expansion
-    )
+    moved, _, _ = update(replace(question, round=question.round + 1, splits=question.splits.empty()))
     assert not np.array_equal(moved.sums, partial.sums)
     rows.close()
     other.close()

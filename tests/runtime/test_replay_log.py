@@ -54,19 +54,17 @@ class Recording(LocalRuntime):
         def record(name):
             answer = getattr(rows, f"_{name}")
 
-            def recorded(question, expansion=None):
-                method = "histogram" if name in ("expand", "begin_tree") else name
-                alone = name in ("sums", "begin_tree")
-                found = answer(question) if alone else answer(question, expansion)
-                none = () if name == "sums" else (0, 0)
-                self.asked.append(
-                    (method, question, none if expansion is None else tree_of(rows).histograms.channels)
-                )
+            def recorded(question):
+                found = answer(question)
+                channels = () if name == "sums" else (0, 0)
+                if channels and question.expansion is not None:
+                    channels = tree_of(rows).histograms.channels
+                self.asked.append(("histogram" if name == "expand" else name, question, channels))
                 return found
 
             setattr(rows, f"_{name}", recorded)
 
-        for name in ("expand", "begin_tree", "sums", "update"):
+        for name in ("expand", "sums", "update"):
             record(name)
         return rows
 

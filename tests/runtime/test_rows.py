@@ -130,11 +130,11 @@ def test_update_reports_both_sets_and_happens_once(runtime, problem):
     assert evaluation.error == (F.argmax(axis=1) != y)[:200].mean()
 
     [(question, answer)] = asked
-    again = rows._update(question, None)[0]
+    again = rows._update(question)[0]
     for mine, theirs in zip(again, answer, strict=True):
         assert_array_equal(mine, theirs)
     shifted = replace(question, round=question.round + 1)  # another round: now the scores move again
-    assert not np.array_equal(rows._update(shifted, None)[0].sums, answer.sums)
+    assert not np.array_equal(rows._update(shifted)[0].sums, answer.sums)
     rows.close()
 
 
@@ -182,7 +182,7 @@ def test_a_round_of_several_trees_and_one_that_starts_anew(runtime, problem, wei
         # Without a bound on the growth, that of all steps together: it costs digits of the loss.
         check(rows.update(ensemble.steps(range(3), profile.edges), from_zero=True), rel=1e-6)
         question, answer = asked[0]
-        for mine, theirs in zip(rows._update(question, None)[0], answer, strict=True):
+        for mine, theirs in zip(rows._update(question)[0], answer, strict=True):
             assert_array_equal(mine, theirs)  # once, however often asked
 
         # The shifts do not tell by what bound they were found.

@@ -292,10 +292,7 @@ def test_as_many_places_stay_in_memory_as_are_allotted(tmp_path, monkeypatch):
 
         def written():
             scratch_files[0].written.clear()
-            begin = HistogramQuestion(
-                RootQuestion(None, Scale(0.0, 0), None, 0.0), NO_SPLITS, np.zeros(1, int), np.arange(3)
-            )
-            found.histogram(begin, None)
+            found.histogram(HistogramQuestion(RootQuestion(None, Scale(0.0, 0), None, 0.0), NO_SPLITS), None)
             return scratch_files[0].written
 
         assert written() == [(N,)] * 2
@@ -458,7 +455,6 @@ def test_no_more_blocks_are_in_memory_than_the_window_holds(scratch, tmp_path):
     for window, n_threads, most in ((2, 2, 2), (3, 1, 3), (5, 2, 5), (1, 4, 2)):
         alive, stream = Alive(), Stream(window, n_threads)
         stream.map(work, alive.streamed(scratch, 20))
-        assert stream.helpers.n == max(n_threads - 1, 1) if window == 1 else stream.helpers.n == 1
         gc.collect()
         assert alive.most == most
         assert all(ref() is None for ref in alive.refs)

@@ -13,9 +13,9 @@ from distboost.runtime import gathered
 from distboost.runtime import parts as parts_module
 from distboost.runtime import tally as tally_module
 from distboost.runtime.block import Block
-from distboost.runtime.gathered import GatheredRows
+from distboost.runtime.gathered import Waiting
 from distboost.runtime.parts import Slots, Spare, StoredPart
-from distboost.runtime.tally import Tally, even_groups
+from distboost.runtime.tally import Tally
 from distboost.runtime.tiles import feature_groups
 from distboost.splits.histograms import offsets_of
 from distboost.threads import Threads
@@ -56,17 +56,7 @@ def expected_sums(blocks, offsets, features):
 @pytest.mark.parametrize("n_threads", [1, 2, 3, 7, 64])
 @pytest.mark.parametrize("features", [[0, 1, 2, 3], [2], [1, 3]])
 @pytest.mark.parametrize(
-    "how",
-    [
-        "together",
-        "by node",
-        "by the visitors",
-        "streamed",
-        "streamed with help",
-        "streamed and gathered",
-        "only streamed",
-        "only streamed and gathered",
-    ],
+    "how", ["together", "streamed", "streamed and gathered", "only streamed", "only streamed and gathered"]
 )
 @pytest.mark.parametrize(
     ("n_parts", "room"), [(1, 2**26), (1, 0), (2, 2**26)], ids=["rows", "features", "parts"]
@@ -74,11 +64,9 @@ def expected_sums(blocks, offsets, features):
 def test_any_threads_sum_the_same(n_threads, features, how, n_parts, room, monkeypatch):
     monkeypatch.setattr(tally_module, "ENTRIES_PER_THREAD", 1)
     monkeypatch.setattr(parts_module, "ENTRIES_PER_BIN", 0)
-    monkeypatch.setattr(tally_module, "BLOCKS_PER_THREAD", 0)
-    monkeypatch.setattr(tally_module, "NODES_PER_THREAD", 0 if how == "by node" else 4)
     if how.endswith("gathered"):
         monkeypatch.setattr(tally_module, "CACHED_TILES", 0)
-        monkeypatch.setattr(gathered, "room_bytes", lambda like: ROW_BYTES * 130 * len(NODES))
+        monkeypatch.setattr(gathered, "room_bytes", lambda bins: ROW_BYTES * 130 * len(NODES))
     rng = np.random.default_rng(0)
     blocks = [block_of(0, 200, rng), block_of(200, 1, rng), block_of(201, 70, rng)]
     features = np.array(features)
@@ -93,20 +81,14 @@ def test_any_threads_sum_the_same(n_threads, features, how, n_parts, room, monke
     spare.give_back(rng.integers(-9, 9, 5000))
     with Threads(n_threads) as threads:
         tally = Tally(threads, Residuals(MarginWeights(0.5)), SCALE, 0.0, NODES, parts, room, spare)
-        if how == "by the visitors":
-            if not tally.takes_blocks(len(blocks)):
-                assert room == 0 or len(parts) >= n_threads
-                return
-            threads.map_shares(lambda share: tally.add_blocks([*share]), blocks)
-            tally.finish()
-        elif how in ("together", "by node"):
+        if how == "together":
             tally.add_all(blocks)
         else:
             n_resident = 0 if how.startswith("only") else 1
             tally.begin_stream(blocks[:n_resident])
-            with Threads(3 if how == "streamed with help" else 1) as helpers, Threads(n_threads) as stream:
-                stream.map(lambda block: tally.add_streamed(block, helpers), blocks[n_resident:])
-            tally.finish()
+            with Threads(n_threads) as stream:
+                stream.map(tally.add_streamed, blocks[n_resident:])
+            tally.finish_stream()
     expected = expected_sums(blocks, offsets, features)
     for d in range(4):
         bins = slice(offsets[d], offsets[d + 1])
@@ -123,14 +105,14 @@ def test_sums_of_a_stream_without_rows_are_zero():
     with Threads(3) as threads:
         tally = Tally(threads, Residuals(MarginWeights(0.5)), SCALE, 0.0, NODES, parts, 2**26, Spare())
         tally.begin_stream([])
-        tally.finish()
+        tally.finish_stream()
     assert not pool[[3, 1]].any()
     assert tally.n_rows == 0
 
 
 def test_few_rows_of_a_node_wait_for_those_of_other_blocks(monkeypatch):
     """Each row is returned once, of a node with many rows at once. Features that do not vary are still known not to."""
-    monkeypatch.setattr(gathered, "room_bytes", lambda like: ROW_BYTES * 90 * len(NODES))
+    monkeypatch.setattr(gathered, "room_bytes", lambda bins: ROW_BYTES * 90 * len(NODES))
     rng = np.random.default_rng(2)
     blocks = [
         block_of(first, n, rng)
@@ -140,25 +122,27 @@ def test_few_rows_of_a_node_wait_for_those_of_other_blocks(monkeypatch):
         block.bins[:, 1] = 1
         block.traits = block.traits._replace(varying=np.array([True, False, True, True]))
     features, offsets = np.arange(4), offsets_of(N_BINS, np.arange(4))
-    waiting = GatheredRows(len(NODES), blocks[0])
+    rows = [Residuals(MarginWeights(0.5)).summands(block, block.spans[NODES], SCALE, 0.0) for block in blocks]
+    waiting = Waiting(rows[0])
     sums = np.zeros((len(NODES), offsets[-1], 8), np.int64)
 
-    def add(rows, spans):
-        for block, own in zip(rows, spans, strict=True):
-            for m, (start, stop) in enumerate(own):
-                for i in block.order[start:stop]:
+    def add(*rows):
+        for own in rows:
+            for m, (start, stop) in enumerate(own.spans):
+                for i in own.order[start:stop]:
                     for d in features:
-                        sums[m, offsets[d] + block.bins[i, d]] += block.kept("statistics")[i]
-        return [np.diff(own)[:, 0].tolist() for own in spans]
+                        sums[m, offsets[d] + own.bins[i, d]] += own.vectors[i]
+        return [np.diff(own.spans)[:, 0].tolist() for own in rows]
 
-    added = [add(*waiting.put(block, np.ascontiguousarray(block.spans[NODES]))) for block in blocks]
+    added = [add(*waiting.put(own)) for own in rows]
     assert [n for now, _ in added for n in now if n] == np.diff(blocks[1].spans[NODES])[:, 0].tolist()
     together = [n for _, later in added for n in later if n]
     assert together
     assert min(together) > 60
-    assert waiting.varying.tolist() == [True, False, True, True]
-    add([waiting], [waiting.take()])
-    assert not np.diff(waiting.take()).any()
+    rest = waiting.take()
+    assert rest.varying.tolist() == [True, False, True, True]
+    add(rest)
+    assert not waiting.take().n_rows
     assert_array_equal(sums, expected_sums(blocks, offsets, features))
 
 
@@ -199,29 +183,3 @@ def test_groups_have_about_as_many_bins(n):
     assert len(groups) == n
     sizes = [int((n_bins[group] + 1).sum()) for group in groups]
     assert max(sizes) < 1.2 * min(sizes)
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 9])
-def test_groups_of_nodes_have_about_as_many_rows(n):
-    sizes = np.array([0, 700, 0, 310, 300, 90, 100, 200])
-    groups = even_groups(sizes, n)
-    assert sorted(np.concatenate(groups).tolist()) == list(range(8))
-    assert len(groups) <= n
-    totals = [sizes[group].sum() for group in groups]
-    assert max(totals) <= max(700, 1.1 * sizes.sum() / n)
-
-
-def test_threads_share_many_nodes_instead_of_blocks():
-    part = StoredPart(np.arange(4), Slots(np.zeros((9, 1, 8), np.int64), np.arange(9), np.zeros(5, np.int64)))
-    for n_nodes, takes_blocks in [(7, True), (8, False)]:
-        with Threads(2) as threads:
-            nodes = np.arange(n_nodes)
-            tally = Tally(threads, Residuals(MarginWeights(0.5)), SCALE, 0.0, nodes, [part], 2**26, Spare())
-            assert tally.takes_blocks(1000) == takes_blocks
-
-
-def test_few_blocks_are_added_after_their_visit():
-    part = StoredPart(np.arange(4), Slots(np.zeros((2, 1, 8), np.int64), np.arange(2), np.zeros(5, np.int64)))
-    with Threads(2) as threads:
-        tally = Tally(threads, Residuals(MarginWeights(0.5)), SCALE, 0.0, NODES, [part], 2**26, Spare())
-        assert [n for n in range(20) if tally.takes_blocks(n)] == [*range(8, 20)]

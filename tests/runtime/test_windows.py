@@ -81,7 +81,7 @@ def windows_of(n_bytes, n_nodes, features=range(5)):
     found = Windows(n_bytes, np.array([3, 9, 1, 4, 4]))
     root = Root(np.array(features), statistic, None, 0.0, 4, SplitRules(gains.CODEWORD, 1, 0.0))
     found.begin(root, 3)  # 4 channels: 32 bytes a bin
-    return [window.features.tolist() for window in found._windows(n_nodes)]
+    return [window.tolist() for window in found._windows(n_nodes)]
 
 
 def test_as_many_features_as_fit():

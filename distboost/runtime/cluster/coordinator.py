@@ -88,17 +88,11 @@ class DistributedRows(CoordinatedRows):
         self._crew.round = self.round
         return self._questions.ask(method, *arguments, **tree)
 
-    def _expand(self, question: HistogramQuestion, expansion: Expansion) -> tuple[np.ndarray, Expanded]:
-        reply = self._histograms("histogram", question, expansion)
+    def _expand(self, question: HistogramQuestion) -> tuple[np.ndarray, Expanded]:
+        reply = self._histograms("histogram", question)
         self._crew.replay_log = self._crew.replay_log.with_question(question)
         assert reply.expanded is not None
         return reply.totals, reply.expanded
-
-    def _begin_tree(self, question: HistogramQuestion) -> np.ndarray:
-        totals: np.ndarray
-        totals, _ = self._ask("histogram", question, 0, 0)
-        self._crew.replay_log = self._crew.replay_log.with_question(question)
-        return totals
 
     def _search(self, node: int, context: np.ndarray) -> BestSplits:
         return self._owners.search(node, context) if self._exchanged else self.tree.search([node], context)
@@ -110,31 +104,27 @@ class DistributedRows(CoordinatedRows):
             self._crew.replay_log = self._crew.replay_log.with_question(question)
         return answer
 
-    def _update(
-        self, question: UpdateQuestion, expansion: Expansion | None
-    ) -> tuple[Reduced, np.ndarray, Expanded]:
-        if expansion is None:
-            losses, totals, _ = self._ask("update", question, 0, 0)
-            reply = Reply(totals, losses, NOT_EXPANDED)
-        else:
-            reply = self._histograms("update", question, expansion)
+    def _update(self, question: UpdateQuestion) -> tuple[Reduced, np.ndarray, Expanded]:
+        reply = self._histograms("update", question)
         self._crew.replay_log = self._crew.replay_log.with_question(question)
         self._crew.round_ended()
         assert reply.losses is not None
         assert reply.expanded is not None
         return reply.losses, reply.totals, reply.expanded
 
-    def _histograms(
-        self, method: str, question: HistogramQuestion | UpdateQuestion, expansion: Expansion
-    ) -> Reply:
-        """Sum and search histograms on the workers, or add the workers' histograms here."""
+    def _histograms(self, method: str, question: HistogramQuestion | UpdateQuestion) -> Reply:
+        """Sum and search histograms on the workers, or add the workers' histograms here, if any are wanted."""
+        expansion = question.expansion
+        if expansion is None:
+            *losses, totals, _ = self._ask(method, question, 0, 0)
+            return Reply(totals, losses[0] if losses else None, NOT_EXPANDED)
         self._choose_owners(expansion)
         if self._exchanged:
             self._crew.round = self.round
-            return self._owners.expand(method, question, expansion)
+            return self._owners.expand(method, question)
         slots, histograms = self.tree.prepare(expansion), self.tree.histograms
         *losses, totals, sums = self._ask(method, question, *histograms.channels)
-        histograms.fill(slots, sums, question.features)
+        histograms.fill(slots, sums, expansion.features)
         return Reply(totals, losses[0] if losses else None, self.tree.answer(expansion))
 
     def _choose_owners(self, expansion: Expansion) -> None:
@@ -145,7 +135,7 @@ class DistributedRows(CoordinatedRows):
         assert root.statistic is not None
         n_channels = root.statistic.n_sums(self.n_classes) + 1 + (root.weight_factor > 0)
         n_nodes = max(root.most_histograms // 2, len(expansion.build))
-        n_bytes = 8 * n_channels * int((self.n_bins[root.features] + 1).sum()) * n_nodes
+        n_bytes = 8 * n_channels * int((self.n_bins[expansion.features] + 1).sum()) * n_nodes
         if self._crew.is_cut:
             log.warning(
                 "workers cannot reach each other: from now on, their histograms go through this process, which takes longer. "

@@ -216,10 +216,10 @@ class Exchange:
             1 if sender == self.session else len(self.spans(attempt, parts, n_nodes)) for sender in senders
         )
 
-    def contribute(
-        self, attempt: Attempt, question: HistogramQuestion | UpdateQuestion, n_nodes: int
-    ) -> Contribution:
+    def contribute(self, attempt: Attempt, question: HistogramQuestion | UpdateQuestion) -> Contribution:
         """Sum the histograms of the rows that this process holds and that the question has not covered yet."""
+        assert question.expansion is not None, "a histogram is wanted"
+        n_nodes, features = len(question.expansion.build), question.expansion.features
         with self._computing:
             for number in [number for number in self._contributions if number < attempt.keep]:
                 self._memory = self._contributions.pop(number).memory
@@ -228,10 +228,10 @@ class Exchange:
             todo = keys - known.covered if known else keys
             if known is not None and not todo:
                 return known
-            memory, sums = self._room(n_nodes, question.features, simd.padded_sums(attempt.n_channels))
+            memory, sums = self._room(n_nodes, features, simd.padded_sums(attempt.n_channels))
             found = Contribution(memory, sums, keys)
             slots = Slots(sums.values, np.arange(n_nodes), sums.offsets)
-            parts, only = [StoredPart(question.features, slots)], None if known is None else todo
+            parts, only = [StoredPart(features, slots)], None if known is None else todo
             if isinstance(question, UpdateQuestion):
                 found.losses, found.totals = self._shard.update(question, parts, only)
             else:

@@ -152,9 +152,7 @@ class OwnedPart(Gathering):
         with self._lock:
             if question != self._question:
                 self._question, self._answer = question, None
-                if expansion.root is not None:
-                    own = np.arange(len(self.features))
-                    expansion = replace(expansion, root=expansion.root._replace(features=own))
+                expansion = replace(expansion, features=np.arange(len(self.features)))
                 self._nodes = np.array(self._tree.prepare(expansion), np.int64)
                 self._expansion = expansion
             if self._answer is None:

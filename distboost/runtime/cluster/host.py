@@ -11,7 +11,14 @@ import numpy as np
 
 from distboost.data.blocks import AnyRows
 from distboost.process import trim_heap
-from distboost.rows.messages import Expanded, HistogramQuestion, RowCounts, SumsQuestion, UpdateQuestion
+from distboost.rows.messages import (
+    Expanded,
+    Expansion,
+    HistogramQuestion,
+    RowCounts,
+    SumsQuestion,
+    UpdateQuestion,
+)
 from distboost.rows.reduced import Reduced
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.answers import combined
@@ -84,13 +91,11 @@ class Host:
 
     def histogram(
         self, question: HistogramQuestion, n_channels: int, padded: int, only: Keys = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the totals of a new tree's statistic, and the nodes' histograms, (n_nodes, n_bins, n_channels) int64."""
-        if not padded:
-            return self._shard.histogram(question, None, only), np.zeros((0, 0, 0), np.int64)
-        sums = self._slots(len(question.build), question.features, padded)
-        totals = self._shard.histogram(question, [StoredPart(question.features, sums)], only)
-        return totals, _trimmed(sums.pool, n_channels)
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the totals of a new tree's statistic, and the nodes' histograms if the question asks for any."""
+        parts = self._parts(question.expansion, padded)
+        totals = self._shard.histogram(question, parts, only)
+        return totals, _trimmed(parts, n_channels)
 
     def sums(self, question: SumsQuestion, only: Keys = None) -> Reduced:
         return self._shard.sums(question, only)
@@ -99,10 +104,9 @@ class Host:
         self, question: UpdateQuestion, n_channels: int, padded: int, only: Keys = None
     ) -> tuple[Reduced, np.ndarray, np.ndarray | None]:
         """Return the answer of `Shard.update`, and the histogram of the next tree's root if the question has one."""
-        root = self._slots(1, question.features, padded) if padded else None
-        parts = None if root is None else [StoredPart(question.features, root)]
+        parts = self._parts(question.expansion, padded)
         found = self._shard.update(question, parts, only)
-        return (*found, None if root is None else _trimmed(root.pool, n_channels))
+        return (*found, _trimmed(parts, n_channels))
 
     def search(self, owners: Mapping[int, int], node: int, context: np.ndarray) -> Expanded | None:
         """Return the best split of a node over the features that this session owns."""
@@ -115,14 +119,20 @@ class Host:
         self._shard.close()
         self._threads.close()
 
-    def _slots(self, n_nodes: int, features: np.ndarray, padded: int) -> Slots:
-        offsets = offsets_of(self._n_bins, features)
+    def _parts(self, expansion: Expansion | None, padded: int) -> list[StoredPart] | None:
+        """Return memory for the histograms that an expansion builds."""
+        if expansion is None:
+            return None
+        n_nodes, offsets = len(expansion.build), offsets_of(self._n_bins, expansion.features)
         pool = np.empty((n_nodes, int(offsets[-1]), padded), np.int64)
-        return Slots(pool, np.arange(n_nodes), offsets)
+        return [StoredPart(expansion.features, Slots(pool, np.arange(n_nodes), offsets))]
 
 
-def _trimmed(sums: np.ndarray, n_channels: int) -> np.ndarray:
-    """Return sums[:, :, :n_channels] as a contiguous array in the memory of `sums`, which it overwrites."""
+def _trimmed(parts: list[StoredPart] | None, n_channels: int) -> np.ndarray | None:
+    """Return the sums, (n_nodes, n_bins, n_channels) int64, as a contiguous array in their memory, which it overwrites."""
+    if parts is None:
+        return None
+    sums = parts[0].slots.pool
     m, n_bins, _ = sums.shape
     trimmed = sums.reshape(-1)[: m * n_bins * n_channels].reshape(m, n_bins, n_channels)
     for slot in range(m):  # in this order, only entries that were already read are overwritten

@@ -82,12 +82,14 @@ class Owners:
 
     # Questions.
 
-    def expand(self, stage: str, question: HistogramQuestion | UpdateQuestion, expansion: Expansion) -> Reply:
-        """Sum the nodes of an expansion over all rows and search them."""
+    def expand(self, stage: str, question: HistogramQuestion | UpdateQuestion) -> Reply:
+        """Sum the nodes of the question's expansion over all rows and search them."""
         self._crew.begin(stage)
+        expansion = question.expansion
+        assert expansion is not None, "a histogram is wanted"
         if expansion.root is not None:
-            self._begin(expansion.root)
-        reply = self._exchange(question, expansion, range(len(self._bounds)), next(self._numbers))
+            self._begin(expansion.root, expansion.features)
+        reply = self._exchange(question, range(len(self._bounds)), next(self._numbers))
         assert reply.expanded is not None
         self._follow(expansion, reply.expanded)
         return reply
@@ -107,7 +109,6 @@ class Owners:
     def _exchange(
         self,
         question: HistogramQuestion | UpdateQuestion,
-        expansion: Expansion,
         parts: Collection[int],
         number: int,
         keep: int | None = None,
@@ -116,17 +117,17 @@ class Owners:
         keep = number if keep is None else keep
         failed: Counter[int] = Counter()
         while True:
-            self._settle(keep, expansion, parts)
+            self._settle(keep, question.expansion, parts)
             attempt = Attempt(
                 next(self._attempts), number, keep,
-                self._root.features,
+                self._features,
                 tuple(OwnedFeatures(n, *self._bounds[n], self._owners[n]) for n in parts),
                 grouped([session.id for session in self._crew.sessions if session.keys]),
                 self._n_channels,
                 {session.id: self._crew.workers.peer(session.id) for session in self._crew.sessions},
                 self._crew.workers.timeout,
             )  # fmt: skip
-            reply: Reply | None = self._questions.attempt("expand", question, expansion, attempt)
+            reply: Reply | None = self._questions.attempt("expand", question, attempt)
             if reply is None:
                 continue
             if reply.unreachable is None:
@@ -158,24 +159,25 @@ class Owners:
             len(nodes),
             len(parts),
         )
-        features = np.concatenate([self._root.features[slice(*self._bounds[n])] for n in sorted(parts)])
-        question = HistogramQuestion(None, Splits.empty(), np.array(nodes, np.int64), features, again=True)
-        expansion = Expansion(self._root, search=False, nodes=nodes, weight=self._weight, restores=True)
-        self._exchange(question, expansion, parts, next(self._numbers), keep)
+        features = np.concatenate([self._features[slice(*self._bounds[n])] for n in sorted(parts)])
+        expansion = Expansion(
+            features, self._root, search=False, nodes=nodes, weight=self._weight, restores=True
+        )
+        self._exchange(HistogramQuestion(None, Splits.empty(), expansion), parts, next(self._numbers), keep)
 
     # The tree.
 
-    def _begin(self, root: Root) -> None:
+    def _begin(self, root: Root, features: np.ndarray) -> None:
         """Divide the features among the workers that have rows, with equal numbers of bins."""
         assert root.statistic is not None
-        self._root, self._open = root, set()
+        self._root, self._features, self._open = root, features, set()
         self._n_channels = root.statistic.n_sums(self._n_classes) + 1 + (root.weight_factor > 0)
         self._crew.settle()
         sessions = [session.id for session in self._crew.sessions if session.keys]
-        bins = np.cumsum(self._n_bins[root.features] + 1)
-        n = min(len(sessions), len(root.features))
+        bins = np.cumsum(self._n_bins[features] + 1)
+        n = min(len(sessions), len(features))
         ends = np.searchsorted(bins, bins[-1] * np.arange(1, n) / n)
-        edges = [0, *ends.tolist(), len(root.features)]
+        edges = [0, *ends.tolist(), len(features)]
         self._bounds = [(first, stop) for first, stop in pairwise(edges) if first < stop]
         self._owners = dict(enumerate(sessions[: len(self._bounds)]))
 

@@ -56,18 +56,13 @@ class WorkerExchange:
         self._collected, self._complete = asyncio.Event(), asyncio.Event()
         self._slots = asyncio.Semaphore(SENT_AT_ONCE)
 
-    async def expand(
-        self,
-        question: HistogramQuestion | UpdateQuestion,
-        expansion: Expansion,
-        attempt: Attempt,
-    ) -> Reply:
+    async def expand(self, question: HistogramQuestion | UpdateQuestion, attempt: Attempt) -> Reply:
         """Take part in an attempt, which ends all earlier ones."""
         if attempt.number <= self._newest:
             raise SupersededError
         self._newest = attempt.number
         self.cancel()
-        self._running = running = asyncio.ensure_future(self._expand(question, expansion, attempt))
+        self._running = running = asyncio.ensure_future(self._expand(question, attempt))
         try:
             return await running
         except asyncio.CancelledError:
@@ -89,14 +84,11 @@ class WorkerExchange:
     def _call(self, function: Callable[..., Any], *arguments: Any) -> asyncio.Future[Any]:
         return asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)
 
-    async def _expand(
-        self,
-        question: HistogramQuestion | UpdateQuestion,
-        expansion: Expansion,
-        attempt: Attempt,
-    ) -> Reply:
+    async def _expand(self, question: HistogramQuestion | UpdateQuestion, attempt: Attempt) -> Reply:
         self._collected.clear()
         self._complete.clear()
+        expansion = question.expansion
+        assert expansion is not None, "a histogram is wanted"
         n_nodes = len(expansion.build)
         found = await self._contribute(question, expansion, attempt)
         assert found.totals is not None
@@ -126,7 +118,7 @@ class WorkerExchange:
     ) -> Contribution:
         """Sum the rows, and meanwhile begin the attempt: pieces of others may come before this process has its sums."""
         begun = self._call(self._exchange.begin, attempt, expansion)
-        contributed = self._call(self._exchange.contribute, attempt, question, len(expansion.build))
+        contributed = self._call(self._exchange.contribute, attempt, question)
         try:
             await begun
             self._note(attempt.number)

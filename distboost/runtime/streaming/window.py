@@ -24,16 +24,10 @@ class Stream:
         Blocks in memory at a time, at least 2. If they are more than the threads, some are read while others are processed.
     n_threads : int
         Blocks that are processed at a time.
-
-    Attributes
-    ----------
-    helpers : Threads
-        If fewer blocks are in memory than there are threads, the others help to process them.
     """
 
     def __init__(self, window: int, n_threads: int):
         self.window = max(window, 2)
-        self.helpers = Threads(max(n_threads - self.window, 0) + 1, "distboost-stream")
         self._threads = Threads(self.window, "distboost-stream")
         limited = self.window > n_threads
         self._processing = threading.Semaphore(n_threads) if limited else nullcontext()
@@ -78,4 +72,3 @@ class Stream:
     def close(self) -> None:
         """End the threads."""
         self._threads.close()
-        self.helpers.close()

@@ -17,6 +17,7 @@ from scipy.optimize import nnls
 
 from distboost import GDMCBoostClassifier
 from distboost.kernels import exchange
+from distboost.rows.summands import Summands
 from distboost.runtime.cluster.gathering import Sums
 from distboost.runtime.shard import Shard
 from distboost.runtime.tally import Tally
@@ -54,11 +55,10 @@ class Stages:
         """Note what happens meanwhile."""
         with ExitStack() as patches:
             for owner, method, name, count in (
-                (Shard, "histogram", "histogram", lambda question, *_: len(question.build)),
+                (Shard, "histogram", "histogram", lambda question, *_: len(question.expansion.build)),
                 (Shard, "update", "update", lambda *_: 1),
                 (Shard, "sums", "sums", lambda *_: 0),
                 (TreeHistograms, "answer", "answer", lambda expansion: len(expansion.build)),
-                (TreeHistograms, "search_only", "answer", lambda expansion, _: len(expansion.build)),
             ):
                 timed = self._timed(name, getattr(owner, method), count)
                 patches.enter_context(patch.object(owner, method, timed))
@@ -79,15 +79,13 @@ class Stages:
     def _timed_sums(self, method: Callable[..., Any]) -> Callable[..., Any]:
         """The kernels of a question about histograms. With one thread and few features, there is one call for each question."""
 
-        def timed(
-            tally: Tally, blocks: list[Any], spans: list[np.ndarray], *arguments: Any, **fresh: Any
-        ) -> None:
+        def timed(tally: Tally, summands: list[Summands], *arguments: Any, **fresh: Any) -> None:
             began = time.process_time()
-            method(tally, blocks, spans, *arguments, **fresh)
+            method(tally, summands, *arguments, **fresh)
             seconds = time.process_time() - began
-            n_rows = sum(int(np.diff(own, axis=1).sum()) for own in spans)
+            n_rows = sum(some.n_rows for some in summands)
             name = "root" if self._updating else "tally"
-            self.noted.append(Stage(name, len(spans[0]), n_rows, seconds))
+            self.noted.append(Stage(name, len(summands[0].spans), n_rows, seconds))
 
         return timed
 

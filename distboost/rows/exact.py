@@ -10,6 +10,8 @@ other rows of the same cells are added with `+`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
+from operator import add
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
@@ -19,13 +21,20 @@ LOWEST = -36  # the position of the smallest float64, 2^-1074, and of the digits
 POSITIONS = 34 - LOWEST  # the largest float64 is below 2^(31 * 34)
 DIGITS = 3  # of a number of 53 bits, wherever it begins
 
+MOST_VALUES = 2**22 - 1  # whose digits are added at a time: their sums are exact in float64
+
 # Within a range of so many cells, sums are collected in an array, else only for the cells that occur.
 MOST_DENSE = 2**22
 
 
-def digits(values: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the positions, (n,) int64, and the digits there, (n,) float64, of finite values >= 0, (n,) float64."""
-    position = (np.frexp(values)[1].astype(np.int64) - 1) // DIGIT_BITS
+def digits(values: np.ndarray, position: np.ndarray | None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield positions, (n,) int64, and the digits there, (n,) float64, of values (n,) float64, which are finite and >= 0.
+
+    With the position of the first digits, broadcast to (n,), values may be below 0, as their first digits are then. What lies
+    below the last digits is cut off.
+    """
+    if position is None:
+        position = (np.frexp(values)[1].astype(np.int64) - 1) // DIGIT_BITS
     for _ in range(DIGITS):
         digit = np.floor(np.ldexp(values, -DIGIT_BITS * position))
         yield position, digit
@@ -41,7 +50,7 @@ def exact_sums(cells: np.ndarray, values: np.ndarray, n_cells: int) -> csr_array
     Parameters
     ----------
     cells : ndarray of shape (n,) or (n, m), int64
-        The cell, or the m cells, of each value. A cell gets fewer than 2^22 values.
+        The cell, or the m cells, of each value.
     values : ndarray of shape (n,), float64
         Finite and >= 0.
     n_cells : int
@@ -50,6 +59,9 @@ def exact_sums(cells: np.ndarray, values: np.ndarray, n_cells: int) -> csr_array
     -------
     sums : csr_array of shape (POSITIONS, n_cells), int64
     """
+    if len(values) > MOST_VALUES:
+        parts = (slice(first, first + MOST_VALUES) for first in range(0, len(values), MOST_VALUES))
+        return reduce(add, (exact_sums(cells[part], values[part], n_cells) for part in parts))
     cells = cells.reshape(len(values), -1)
     keys, numbers = [], []
     for position, digit in digits(values):
@@ -77,7 +89,6 @@ def _added(keys: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarra
         sums = np.bincount(keys - first, numbers)
         filled = np.flatnonzero(sums)
         found, sums = filled + first, sums[filled]
-    # Sums of fewer than 2^22 numbers below 2^31 are exact in float64.
     return found, sums.astype(np.int64)
 
 
@@ -105,3 +116,14 @@ def real_numbers(sums: csr_array | np.ndarray) -> np.ndarray:
     """Return the sums as real numbers, (n_cells,) float64."""
     numbers: np.ndarray = real(sums).toarray()[0]
     return numbers
+
+
+def whole_numbers(sums: csr_array) -> list[int]:
+    """Return the sums as whole numbers, in units of 2^(31 LOWEST)."""
+    found = [0] * sums.shape[1]
+    digits = sums.tocoo()
+    for position, cell, digit in zip(
+        *map(np.ndarray.tolist, (digits.row, digits.col, digits.data)), strict=True
+    ):
+        found[cell] += digit << DIGIT_BITS * position
+    return found

@@ -1,0 +1,121 @@
+"""What histograms sum: the rows of nodes, with a vector for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from distboost.kernels.histogram import (
+    FEWEST_ROWS,
+    LARGEST,
+    MOST_ROWS,
+    RowAddresses,
+    Target,
+    class_histogram,
+    dense_histogram,
+    narrow_histogram,
+    tile_for,
+)
+
+
+class Summands(NamedTuple):
+    """Rows of some nodes, in arrays that other rows share.
+
+    Attributes
+    ----------
+    bins : ndarray of shape (n, D), uint8
+    order : ndarray of shape (r,), int32
+    spans : ndarray of shape (m, 2), int32
+        Node m has the rows ``order[spans[m, 0]:spans[m, 1]]``.
+    vectors : ndarray of shape (n, channels), int32 or int64, or (n,), int64
+        What each row adds to the bins of its features: a vector, or one number in the channel of the row's class.
+    varying : ndarray of shape (D,), bool
+        Whether the rows have more than one bin of each feature.
+    largest : float
+        A bound on the magnitude of the numbers in int32 vectors.
+    classes : ndarray of shape (n,), int32, or None
+        The class of each row, if the vectors are single numbers.
+    weights : ndarray of shape (n,), float64, or None
+        The rows' own weights, if the vectors are single numbers: vectors contain them.
+    n_classes : int
+        Their number, if the vectors are single numbers.
+    """
+
+    bins: np.ndarray
+    order: np.ndarray
+    spans: np.ndarray
+    vectors: np.ndarray
+    varying: np.ndarray
+    largest: float
+    classes: np.ndarray | None = None
+    weights: np.ndarray | None = None
+    n_classes: int = 0
+
+    @property
+    def n_rows(self) -> int:
+        """The rows of all nodes."""
+        return int((self.spans[:, 1] - self.spans[:, 0]).sum())
+
+    def share(self, number: int, n_shares: int) -> Summands:
+        """Return the share of each node's rows with this number."""
+        if n_shares == 1:
+            return self
+        start, n_rows = self.spans[:, 0], np.diff(self.spans)[:, 0].astype(np.int64)
+        ends = [start + n_rows * n // n_shares for n in (number, number + 1)]
+        return self._replace(spans=np.stack(ends, axis=1).astype(np.int32))
+
+
+def add_histograms(summands: Sequence[Summands], target: Target, weight_factor: float) -> None:
+    """Sum vectors of one statistic by node, feature and bin.
+
+    Parameters
+    ----------
+    summands : sequence of Summands
+        Of the same nodes.
+    target : Target
+        The features to sum, and the histograms of the nodes to which the vectors are added.
+    weight_factor : float
+        Rows' own weights are summed in units of 1/weight_factor; 0: they are not summed.
+    """
+    is_narrow = bool(summands) and summands[0].vectors.dtype == np.int32
+    if is_narrow:
+        tile_rows = min(int(LARGEST / max(some.largest for some in summands)), MOST_ROWS)
+        if tile_rows >= FEWEST_ROWS:
+            _add_narrow(summands, target, tile_rows)
+            return
+    features, offsets, slots, pool = target.cleared()
+    for some in summands:
+        rows = some.bins, some.order, *np.ascontiguousarray(some.spans.T)
+        if some.classes is None:
+            dense_histogram(*rows, some.vectors, features, offsets, slots, pool)
+        else:
+            class_histogram(
+                *rows, some.classes, some.vectors, some.weights, weight_factor, some.n_classes, features, offsets, slots, pool
+            )  # fmt: skip
+
+
+def _add_narrow(summands: Sequence[Summands], target: Target, tile_rows: int) -> None:
+    """Add int32 vectors, of which no sum over `tile_rows` rows overflows."""
+    features, constant = _constant_apart(summands, target.features)
+    _, offsets, slots, pool, fresh = target
+    start, stop = (np.array([some.spans[:, side] for some in summands]) for side in (0, 1))
+    tile = tile_for(target._replace(features=features))
+    addresses = RowAddresses.of([(some.bins, some.order, some.vectors) for some in summands])
+    narrow_histogram(addresses, start, stop, tile_rows, features, constant, offsets, fresh, tile, slots, pool)
+
+
+def _constant_apart(summands: Sequence[Summands], features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Divide features into those to visit, at least one, and those of which all rows have the same bin."""
+    varies = summands[0].varying[features]
+    if varies.all():  # nearly always
+        return features, features[:0]
+    varies = np.any([some.varying[features] for some in summands], axis=0)
+    filled = [some.bins for some in summands if len(some.bins)]
+    for bins in filled[1:]:
+        varies |= bins[0, features] != filled[0][0, features]
+    if len(summands[0].bins) == 0:
+        varies[:] = True  # the first rows say which bin
+    varies[0] = True  # the totals of the constant ones come from the first feature
+    return features[varies], features[~varies]
