@@ -1,11 +1,36 @@
-"""All errors that distboost raises on purpose, and its own category of warnings.
+"""All errors that distboost raises on purpose, its own category of warnings, and the marks in their messages.
 
-Each message names the value found, the limit, the place and the remedy.
+Each message names the value found, the limit, the place and the remedy. What a front end words in its own way is marked:
+parameters with or without a value, ``scratch`` and ``max_bins=64``, names of data such as ``eval_set X``, of estimators, and
+remedies that have a name, ``connect|Connect a new one.``.
 """
+
+from __future__ import annotations
+
+import re
+
+MARK = re.compile(r"``(?:(\w+)\|)?(.*?)``", re.DOTALL)
+
+
+class Message(str):
+    """A message in Python's words. `marked` has the marks, for other front ends."""
+
+    marked: str
+
+    def __new__(cls, text: str) -> Message:
+        """Make a message of a text with marks, or of another message."""
+        marked = getattr(text, "marked", text)
+        message = super().__new__(cls, MARK.sub(r"\2", marked))
+        message.marked = marked
+        return message
 
 
 class DistboostError(Exception):
     """The base class of all errors of this library."""
+
+    def __init__(self, text: str = ""):
+        super().__init__(Message(text))
+        self.marked = self.args[0].marked
 
 
 class TrainingEndedWarning(UserWarning):

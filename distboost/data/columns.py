@@ -99,5 +99,5 @@ def numbers_of(column: nw.Series[Any], name: Any, place: str) -> np.ndarray:
 def _not_numbers(name: Any, place: str, what: str) -> DataError:
     return DataError(
         f"the column {name!r} of {place} has no numbers ({what}). Encode it, for instance as "
-        f"categories: categorical_features=[{name!r}], or drop it."
+        f"categories: ``categorical_features=[{name!r}]``, or drop it."
     )

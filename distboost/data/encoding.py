@@ -54,8 +54,8 @@ def encoded(X: Any, place: str, given: Any) -> tuple[Any, Labels]:
         is_category = column.dtype in (nw.Categorical, nw.Enum)
         if is_category and d not in wanted and not (isinstance(given, str) and given == "from_dtype"):
             raise DataError(
-                f"the column {name!r} of {place} has categories, but categorical_features={given!r:.100} does not name it. Name "
-                "it too, or drop it."
+                f"the column {name!r} of {place} has categories, but ``categorical_features={given!r:.100}`` does not name it. "
+                "Name it too, or drop it."
             )
         if is_category or (d in wanted and not (column.dtype.is_numeric() or column.dtype == nw.Boolean)):
             labels[d] = _labels_of(X, column, name, place)

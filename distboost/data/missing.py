@@ -23,7 +23,7 @@ def _about_chunks(source: Source, policy: str) -> str | None:
     """Return a warning if chunks of a zarr source were never written, else None; with "error", raise MissingChunkError."""
     if policy not in MISSING_CHUNKS:
         raise DataError(
-            f"missing_chunks is {policy!r}, expected one of {', '.join(map(repr, MISSING_CHUNKS))}."
+            f"``missing_chunks`` is {policy!r}, expected one of {', '.join(map(repr, MISSING_CHUNKS))}."
         )
     if not isinstance(source, ZarrSource) or policy == "ignore":
         return None
@@ -36,7 +36,7 @@ def _about_chunks(source: Source, policy: str) -> str | None:
         f"{source.array.fill_value}: {named}."
     )
     if policy == "error":
-        raise MissingChunkError(f"{message} Write them, or allow this with missing_chunks='warn'.")
+        raise MissingChunkError(f"{message} Write them, or allow this with ``missing_chunks='warn'``.")
     return f"{message} By default, zarr does not write chunks that are all fill value. If these are not, write them again."
 
 

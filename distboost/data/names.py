@@ -107,8 +107,8 @@ def _attributed(array: zarr.Array[Any], place: str) -> np.ndarray | None:
     n_features = array.shape[1]
     if not isinstance(names, list) or len(names) != n_features or not all(isinstance(n, str) for n in names):
         raise DataError(
-            f"{place}: {owner} {ATTRIBUTE} is {str(names)!r:.100}, expected a list of {n_features} texts, one for each column. "
-            "Correct it, or remove it."
+            f"``{place}``: {owner} {ATTRIBUTE} is {str(names)!r:.100}, expected a list of {n_features} texts, one for each "
+            "column. Correct it, or remove it."
         )
     return np.array(names, dtype=object)
 
@@ -122,7 +122,9 @@ def _of_group(array: zarr.Array[Any], place: str) -> Any:
         read = partial(
             zarr.open_group, group, mode="r", zarr_format=array.metadata.zarr_format, use_consolidated=False
         )
-        attributes: dict[str, Any] = retried(read, f"the attributes of the group of {place}").attrs.asdict()
+        attributes: dict[str, Any] = retried(
+            read, f"the attributes of the group of ``{place}``"
+        ).attrs.asdict()
         return attributes.get(ATTRIBUTE, attributes.get(MANIFEST, {}).get(ATTRIBUTE))
     except (FileNotFoundError, ContainsArrayError, NodeTypeValidationError):
         return None  # the array is not in a group
@@ -132,7 +134,7 @@ def _of_group(array: zarr.Array[Any], place: str) -> Any:
         if not is_damage(error):
             raise
         raise StoreError(
-            f"the attributes of the group of {place}, which may name the features, cannot be used ({quoted(error)}). Restore "
+            f"the attributes of the group of ``{place}``, which may name the features, cannot be used ({quoted(error)}). Restore "
             "them from a copy, or write them again."
         ) from error
 

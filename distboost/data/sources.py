@@ -56,7 +56,7 @@ class ZarrSource(Source):
 
     def __init__(self, array: zarr.Array[Any], name: str):
         self.array = with_absolute_path(array)
-        self.place = f"{name} ({_url(self.array)})"
+        self.place = f"``{name}`` ({_url(self.array)})"
         self.undecoded: str | None = None  # why the attributes of a packed array cannot be used
         try:
             self.packing = packing_of(stored_attributes(array), np.dtype(array.dtype))
@@ -109,7 +109,7 @@ class ZarrSource(Source):
         return (
             f"{self.place} cannot be listed: each of its {self.inventory.sizes.size} chunks was asked for by itself. Chunks that "
             "are absent, and those that you may not read, cannot be told apart, and a chunk that is written again meanwhile, in "
-            "the same size, is not noticed. missing_chunks='ignore' hides this warning."
+            "the same size, is not noticed. ``missing_chunks='ignore'`` hides this warning."
         )
 
     def is_unchanged(self) -> bool:
@@ -214,8 +214,8 @@ def described_group(group: zarr.Group) -> str:
     more = ", ..." if len(arrays) > 20 else ""
     first = arrays[0][0]
     return (
-        f"{place!r} is a zarr group, not an array. Its arrays are: {listed}{more}. Pass one of them: '{place}/{first}', or "
-        f"group[{first!r}]."
+        f"{place!r} is a zarr group, not an array. Its arrays are: {listed}{more}. Pass one of them: "
+        f"'{place}/{first}'``group|, or group[{first!r}]``."
     )
 
 
@@ -225,7 +225,7 @@ class BinnedStoreGivenError(DataError):
 
 def open_zarr(url: str | os.PathLike[str], name: str) -> zarr.Array[Any]:
     """Open the zarr array at a path or URL."""
-    place = repr(os.fspath(url))
+    name, place = f"``{name}``", repr(os.fspath(url))
     try:
         store = open_store(url)
         return retried(
@@ -236,7 +236,7 @@ def open_zarr(url: str | os.PathLike[str], name: str) -> zarr.Array[Any]:
         if is_binned(store):
             raise BinnedStoreGivenError(
                 f"{name}: {place} is a binned store, which has its own labels and weights. To train on it, pass it alone, "
-                "without y and sample_weight. For anything else, pass the array that it was made from."
+                "without ``y`` and ``sample_weight``. For anything else, pass the array that it was made from."
             ) from error
         group = found_group(store)
         if group is not None:

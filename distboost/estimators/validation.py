@@ -63,8 +63,8 @@ def training_data(estimator: CommonParameters, given: Given, resumed: bool = Fal
     elif y is None:
         opened(X, "X")  # whose own error is the better one
         raise DataError(
-            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None. "
-            "Pass one label per row. Only a binned store as X contains labels."
+            f"``no_labels|This {type(estimator).__name__} estimator requires y to be passed, but the target y is None.`` "
+            "Pass one label per row. Only a binned store as ``X`` contains labels."
         )
     else:
         X, labels = encoded(X, "X", estimator.categorical_features)
@@ -73,7 +73,7 @@ def training_data(estimator: CommonParameters, given: Given, resumed: bool = Fal
         data.sources.x.labels = labels
     names = data.names
     if resumed:
-        compare_names(estimator, names, "X")
+        compare_names(estimator, names, "``X``")
         names = getattr(estimator, "feature_names_in_", None)
     set_features(estimator, data.n_features, names)
     set_categories(data, estimator.categorical_features, names)
@@ -97,8 +97,8 @@ def set_categories(data: Dataset, given: Any, names: np.ndarray | None) -> None:
     is_from_dtype = isinstance(given, str) and given == "from_dtype"
     if not is_from_dtype and resolved(given, data.n_features, names) != data.categorical:
         raise DataError(
-            f"the binned store {data.url!r} has categories in the features {[*data.categorical]}, but categorical_features is "
-            f"{given!r:.100}. Leave it at 'from_dtype', or bin again with these."
+            f"the binned store {data.url!r} has categories in the features {[*data.categorical]}, but ``categorical_features`` "
+            f"is {given!r:.100}. Leave it at 'from_dtype', or bin again with these."
         )
 
 
@@ -158,7 +158,7 @@ def _in_memory(estimator: CommonParameters, X: Any, place: str) -> Any:
             raise DataError(f"{place}: {error}") from error
         raise DataError(
             f"column {text.column} of {place} has the text {text.value!r:.100} in row {text.row}, which is no number. Encode it, "
-            "or pass a data frame, of which categorical_features may name columns of text."
+            "or pass a data frame, of which ``categorical_features`` may name columns of text."
         ) from error
     return values if names is None else Named(values, names)
 
@@ -182,8 +182,8 @@ def _opened_store(X: Any, sample_weight: Any) -> BinnedStore:
     store = BinnedStore.open(X)
     if sample_weight is not None:
         raise DataError(
-            f"sample_weight cannot be combined with the binned store {store.url!r}, which has its own weights. Bin the data with "
-            "these weights: distboost.bin(X, y, out, sample_weight=...), or distboost bin --sample-weight."
+            f"``sample_weight`` cannot be combined with the binned store {store.url!r}, which has its own weights. Bin the data "
+            "with these weights: ``bin_weights|distboost.bin(X, y, out, sample_weight=...)``."
         )
     return store
 
@@ -221,14 +221,14 @@ def _named_sets(eval_set: Any) -> dict[str, Any]:
     if isinstance(eval_set, Mapping):
         for name in eval_set:
             if not (isinstance(name, str) and name and is_unicode(name)):
-                raise DataError(f"eval_set has a set of the name {name!r:.100}. Name each set by a text.")
+                raise DataError(f"``eval_set`` has a set of the name {name!r:.100}. Name each set by a text.")
         named = dict(eval_set)
     elif isinstance(eval_set, list) and len(eval_set) != 1:
         named = {f"{UNNAMED}_{n}": entry for n, entry in enumerate(eval_set)}
     else:
         named = {UNNAMED: eval_set[0] if isinstance(eval_set, list) else eval_set}
     if not named:
-        raise DataError("eval_set is empty. Omit it, or pass at least one set: {'name': (X, y)}.")
+        raise DataError("``eval_set`` is empty. Omit it, or pass at least one set: {'name': (X, y)}.")
     return named
 
 
@@ -243,16 +243,16 @@ def _evaluation_rows(estimator: CommonParameters, entry: Any, place: str) -> Raw
         items = (
             f"{len(given)} items" if isinstance(given, (tuple, list)) else f"the type {type(given).__name__}"
         )
-        raise DataError(f"{place} has {items}. Pass (X, y) or (X, y, sample_weight).")
+        raise DataError(f"``{place}`` has {items}. Pass ``labelled|(X, y) or (X, y, sample_weight)``.")
     X, y, weights = (*given, None)[:3]
     if y is None and is_lazy(X) and BinnedStore.is_at(X):
         return _opened_store(X, weights)
     if y is None:
         opened(X, place)  # raises if there is nothing at a path
-        raise DataError(f"{place} has no labels. Pass (X, y) or (X, y, sample_weight).")
+        raise DataError(f"``{place}`` has no labels. Pass ``labelled|(X, y) or (X, y, sample_weight)``.")
     if isinstance(X, tuple) and any(hasattr(part, "shape") and len(part.shape) > 1 for part in X):
         raise DataError(
-            f"{place} is a tuple of sets. Pass a list, [(X, y), (X2, y2)], or a dict of sets by name."
+            f"``{place}`` is a tuple of sets. Pass a list, [(X, y), (X2, y2)], or a dict of sets by name."
         )
     X, labels = encoded(X, f"{place} X", estimator.categorical_features)
     X, y, weights = _checked(estimator, X, y, weights, f"{place} ")
@@ -265,10 +265,10 @@ def judged_data(estimator: CommonParameters, given: Given) -> RawDataset:
     """Return labelled rows to compare predictions with."""
     X, y = given.X, given.y
     if y is None:
-        raise DataError("y is None: pass one label per row, to compare the predictions with.")
+        raise DataError("``y`` is None: pass one label per row, to compare the predictions with.")
     with storage_options(estimator.storage_options):
         X = open_rows(X, "X")
-        compare_names(estimator, names_of(X, "X"), "X")
+        compare_names(estimator, names_of(X, "X"), "``X``")
         X = encoded_for(X, "X", estimator.learned_.ensemble.categories)
         X, y, _ = _checked(estimator, X, y, None)
         data = RawDataset.of(X, y, given.sample_weight)
@@ -294,7 +294,7 @@ def checked_rows(estimator: CommonParameters, X: Any) -> np.ndarray | FrameRows:
     check_n_features(estimator, source.shape[1], "X")
     if not source.n_rows:  # of a data frame: scikit-learn has checked arrays
         raise DataError(
-            f"X: Found array with 0 sample(s) (shape={source.shape}) while a minimum of 1 is required."
+            f"``X``: Found array with 0 sample(s) (shape={source.shape}) while a minimum of 1 is required."
         )
     rows: np.ndarray | FrameRows = source.part(0, source.n_rows)
     return rows
@@ -314,14 +314,14 @@ def finite_rows(estimator: CommonParameters, X: Any, threads: Threads) -> np.nda
 
 def check_names(estimator: CommonParameters, X: Any) -> None:
     """Compare the names of the features of X with those of the training."""
-    compare_names(estimator, names_of(open_rows(X, "X"), "X"), "X")
+    compare_names(estimator, names_of(open_rows(X, "X"), "X"), "``X``")
 
 
 def opened_rows(estimator: CommonParameters, X: Any) -> Any:
     """Return rows for prediction: lazy ones as an array or a source, others as they are. Compare the names of their features."""
     with storage_options(estimator.storage_options):
         X = open_rows(X, "X")
-    compare_names(estimator, names_of(X, "X"), "X")
+    compare_names(estimator, names_of(X, "X"), "``X``")
     if is_lazy(X):
         X = encoded_for(X, "X", estimator.learned_.ensemble.categories)
         if not is_dask(X):

@@ -22,7 +22,7 @@ from tenacity import (
     wait_random,
 )
 
-from distboost.errors import DistboostError, StoreError
+from distboost.errors import DistboostError, Message, StoreError
 from distboost.io.remote import is_remote, remote_may_pass
 
 ATTEMPTS = 6
@@ -140,7 +140,7 @@ def _policy(what: What, doing: str, reread: bool) -> dict[str, Any]:
         cause = quoted(state.outcome.exception() or AssertionError())
         log.warning(
             "%s cannot be %s (%s): attempt %d of %d in %.1f s",
-            text_of(what), doing, cause, state.attempt_number + 1, ATTEMPTS, state.next_action.sleep,
+            Message(text_of(what)), doing, cause, state.attempt_number + 1, ATTEMPTS, state.next_action.sleep,
         )  # fmt: skip
 
     return {

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
-from distboost.errors import ArgumentError
+from distboost.errors import ArgumentError, DataError
 from distboost.estimators.parameters import CommonParameters, deciding_parameters
 from distboost.estimators.subclasses import adjusted
 from distboost.estimators.validation import Given
@@ -276,11 +276,11 @@ def _settings(space: Any, n_iter: int | None, seed: int) -> list[Setting]:
         _check_lists(space)
         settings = list(ParameterGrid(space))
         if not settings:
-            raise ValueError("space has no settings. List at least one value of each parameter.")
+            raise DataError("``space`` has no settings. List at least one value of each parameter.")
         return settings
     if not (isinstance(n_iter, Integral) and n_iter >= 1):
-        raise ValueError(
-            f"n_iter is {n_iter!r}, expected a whole number of at least 1, or None for all combinations."
+        raise DataError(
+            f"``n_iter`` is {n_iter!r}, expected a whole number of at least 1, or None for all combinations."
         )
     with warnings.catch_warnings():  # a space of fewer settings is tried as a whole
         warnings.filterwarnings("ignore", "The total space of parameters", UserWarning)
@@ -292,19 +292,19 @@ def _check_space(space: Any) -> None:
     parts = [space] if isinstance(space, Mapping) else space
     if not isinstance(parts, list | tuple) or not all(isinstance(part, Mapping) for part in parts):
         raise ArgumentError(
-            f"space is {space!r:.100}, expected a dict of lists of values by parameter, such as {{'max_depth': [4, 6]}}, or a "
-            "list of such dicts."
+            f"``space`` is {space!r:.100}, expected a dict of lists of values by parameter, such as {{'max_depth': [4, 6]}}, or "
+            "a list of such dicts."
         )
 
 
 def _check_lists(space: Any) -> None:
-    """Raise ValueError if a parameter has a distribution: it has no list of all values."""
+    """Raise DataError if a parameter has a distribution: it has no list of all values."""
     for part in [space] if isinstance(space, Mapping) else space:
         for name, values in part.items():
             if hasattr(values, "rvs"):
-                raise ValueError(
-                    f"space has a distribution of {name}, from which n_iter settings must be drawn. Pass n_iter, or a list of "
-                    "values."
+                raise DataError(
+                    f"``space`` has a distribution of {name}, from which ``n_iter`` settings must be drawn. Pass ``n_iter``, or "
+                    "a list of values."
                 )
 
 

@@ -119,14 +119,14 @@ def bin(
     limit, place = parse_limit(memory_limit), url_of(out, "out")
     if y is None:
         raise DataError(
-            "y is None: pass one label per row. A binned store has the labels that its rows are trained on."
+            "``y`` is None: pass one label per row. A binned store has the labels that its rows are trained on."
         )
     with options.storage_options(storage_options):
         X, labels = encoded(X, "X", categorical_features)
         if labels and keep_values:
             raise DataError(
-                f"feature {min(labels)} has labels, and keep_values stores numbers. Leave out keep_values, or pass codes instead "
-                "of labels."
+                f"feature {min(labels)} has labels, and ``keep_values`` stores numbers. Leave out ``keep_values``, or pass "
+                "codes instead of labels."
             )
         data = RawDataset.of(X, y, sample_weight)
     numbered = resolved(categorical_features, data.n_features, data.names)
@@ -152,7 +152,8 @@ def _for_binning(limit: int, data: RawDataset, max_bins: int, work: TaskRunner, 
     least = libraries + data.least_ingest(max_bins, work, keep_values)
     if limit < least:
         raise LimitError(
-            f"memory_limit is {megabytes(limit)} per process, but reading and binning {data.place} takes {megabytes_up(least)}, "
-            f"libraries included. Raise the limit to that, or rechunk the arrays into smaller chunks: {data.largest_chunk()}."
+            f"``memory_limit`` is {megabytes(limit)} per process, but reading and binning {data.place} takes "
+            f"{megabytes_up(least)}, libraries included. Raise the limit to that, or rechunk the arrays into smaller chunks: "
+            f"{data.largest_chunk()}."
         )
     return limit - libraries
