@@ -226,7 +226,7 @@ def _evaluation(X: Any, y: Any, missing_chunks: str) -> tuple[Any, np.ndarray]:
         raise DataError(
             f"the ``eval_set`` has {n} rows and labels of shape {labels.shape}: expected one for each."
         )
-    return X, load_labels(labels, "y of the eval_set", 0)
+    return X, load_labels(labels, "``eval_set y``", 0)
 
 
 def _as_function(oracle: Any, learner: Teachable) -> Callable[[np.ndarray], Any]:

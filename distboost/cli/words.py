@@ -10,39 +10,21 @@ import click
 from distboost.errors import MARK
 from distboost.registry import ALGORITHMS, estimator_names
 
+# Parameters with options of the same name.
+_SAME = """
+sample_weight memory_limit max_bins random_state keep_values groups resume out overwrite metrics space scoring n_iter halving
+classes target_error max_labels n_initial batch_size pool_fraction diversity
+"""
 # What stands for a mark: options for parameters and data, other remedies for those that have a name.
-OPTIONS = {
+OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _SAME.split()} | {
     "X": "--x",
     "y": "--y",
-    "sample_weight": "--sample-weight",
     "eval_set": "--eval-x",
     "eval_set X": "--eval-x",
     "eval_set y": "--eval-y",
     "eval_set sample_weight": "--eval",
-    "resume": "--resume",
-    "out": "--out",
-    "overwrite": "--overwrite",
-    "memory_limit": "--memory-limit",
-    "max_bins": "--max-bins",
-    "random_state": "--random-state",
-    "keep_values": "--keep-values",
     "categorical_features": "--categorical",
-    "groups": "--groups",
-    "metrics": "--metrics",
-    "space": "--space",
-    "scoring": "--scoring",
-    "n_iter": "--n-iter",
-    "halving": "--halving",
     "wait_for_workers": "--wait-workers",
-    "n_workers": "--workers",
-    "n_threads": "--threads",
-    "classes": "--classes",
-    "target_error": "--target-error",
-    "max_labels": "--max-labels",
-    "n_initial": "--n-initial",
-    "batch_size": "--batch-size",
-    "pool_fraction": "--pool-fraction",
-    "diversity": "--diversity",
 }
 REMEDIES = {
     "EventLog": "distboost train --events",

@@ -38,17 +38,13 @@ def what_to_resume(estimator: CommonParameters) -> Learned:
     url = None if estimator.checkpoint is None else os.fspath(estimator.checkpoint)
     if hasattr(estimator, "learned_"):
         learned, place = estimator.learned_, "the fitted model"
-    elif url is None:
+    elif url is None or not is_checkpoint(url):
+        lacks = "has no checkpoint" if url is None else f"{url} has no complete one"
+        who = f"``{type(estimator).__name__}``"
         raise NotFittedError(
             Message(
-                f"``resume=True`` needs a fitted model or a checkpoint, but this ``{type(estimator).__name__}`` is not fitted "
-                "and has no checkpoint. Train without ``resume`` first."
-            )
-        )
-    elif not is_checkpoint(url):
-        raise NotFittedError(
-            Message(
-                f"``resume=True`` needs a checkpoint, but {url} has no complete one. Train without ``resume`` first."
+                f"``resume=True`` needs a fitted model or a checkpoint, but this {who} is not fitted and {lacks}. Train without "
+                "``resume`` first."
             )
         )
     else:
