@@ -183,15 +183,15 @@ class History:
         }
         first: Mapping[str, float] = next(iter(last.values()), {})
         return Progress(
-            len(self.train_loss),
-            n_rounds,
-            self.train_loss[-1],
-            self.train_error[-1],
-            first.get(LOSS),
-            first.get(ERROR),
-            last,
-            self.best_round() if last else None,
-            model,
+            round=len(self.train_loss),
+            n_rounds=n_rounds,
+            train_loss=self.train_loss[-1],
+            train_error=self.train_error[-1],
+            eval_loss=first.get(LOSS),
+            eval_error=first.get(ERROR),
+            evaluations=last,
+            best_round=self.best_round() if last else None,
+            model=model,
         )
 
 

@@ -144,6 +144,7 @@ class Grounds:
         self,
         first: CommonParameters,
         data: Dataset,
+        *,
         groups: Any,
         n_folds: int,
         seed: int,
@@ -211,7 +212,7 @@ def opened(
         data = training_data(first, given)
         runtime = stack.enter_context(runtime_of(estimator, data.n_rows * data.n_features, [load_merge]))
         stack.enter_context(columns_named(first))
-        yield Grounds(first, data, groups, n_folds, seed, runtime, stack)
+        yield Grounds(first, data, groups=groups, n_folds=n_folds, seed=seed, runtime=runtime, stack=stack)
 
 
 def check_folds(n_folds: int, seed: int) -> None:

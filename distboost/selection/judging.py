@@ -98,6 +98,7 @@ def judged(
     model: CommonParameters,
     rows: BinnedSet,
     profile: Profile,
+    *,
     weighted: bool,
     groups: Mapping[str, str],
     work: TaskRunner,

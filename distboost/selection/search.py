@@ -122,7 +122,7 @@ def search(
         trials_shown("search", n_trials, verbose) as done,
         opened(estimator, given, groups, folds, random_state) as grounds,
     ):
-        stages = _Stages(settings, models, grounds, folds, wanted, kept, done)
+        stages = _Stages(settings, models, grounds, n_folds=folds, scoring=wanted, kept=kept, done=done)
         for rung in rungs:
             stages.climb(rung)
     results = _cv_results(settings, stages.results, stages.rungs, stages.rounds)
@@ -134,10 +134,19 @@ def search(
         start = time.perf_counter()
         fitted = clone(estimator).set_params(**settings[best]).fit(X, y, sample_weight)
         seconds = time.perf_counter() - start
-    return SearchResult(results, best, settings[best], score, fitted, seconds, folds, scoring)
+    return SearchResult(
+        cv_results_=results,
+        best_index_=best,
+        best_params_=settings[best],
+        best_score_=score,
+        best_estimator_=fitted,
+        refit_time_=seconds,
+        n_splits_=folds,
+        scoring=scoring,
+    )
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class SearchResult:
     """The results of a search, with the names of scikit-learn's searches. As text it is a table of the best settings.
 
@@ -214,6 +223,7 @@ class _Stages:
         settings: list[Setting],
         models: list[CommonParameters],
         grounds: Grounds,
+        *,
         n_folds: int,
         scoring: Scoring,
         kept: KeptResults,
