@@ -159,7 +159,7 @@ def test_files_keep_them(problem, tmp_path):
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_models_of_earlier_files_have_none_and_stay_as_they_are(version, tmp_path):
+def test_models_of_earlier_files_have_no_covers_and_stay(version, tmp_path):
     file = FOLDER / f"{version}-gd-mcboost.model"
     model = distboost.load(file)
     assert not model.learned_.ensemble.has_covers

@@ -18,7 +18,7 @@ OF_THE_LEARNER = {
     "test_pickle_and_clone",
     "test_chunks_and_threads_change_nothing",
     "test_draws_do_not_depend_on_chunks",
-    "test_rounds_that_the_update_before_began_are_no_others",
+    "test_rounds_begun_by_the_update_before_are_the_same",
     "test_command_line",
 }
 

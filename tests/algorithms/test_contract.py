@@ -408,7 +408,7 @@ def test_workers_change_nothing(subject, workers, content, urls, clients, tmp_pa
 
 
 @pytest.mark.parametrize("some", [False, True], ids=["all rows", "some rows"])
-def test_rounds_that_the_update_before_began_are_no_others(
+def test_rounds_begun_by_the_update_before_are_the_same(
     subject, some, content, problem, tmp_path, monkeypatch
 ):
     """Their statistics and the histogram of their root are those of a round that asks for them."""

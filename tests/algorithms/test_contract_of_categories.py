@@ -24,7 +24,7 @@ from tests.algorithms.test_contract import (  # noqa: F401 (fixtures, and tests 
     test_chunks_and_threads_change_nothing,
     test_draws_do_not_depend_on_chunks,
     test_losses_and_errors_are_those_of_the_scores,
-    test_rounds_that_the_update_before_began_are_no_others,
+    test_rounds_begun_by_the_update_before_are_the_same,
     test_save_and_load,
     test_stages_end_with_the_scores,
     test_streaming_changes_nothing,

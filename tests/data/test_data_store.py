@@ -184,7 +184,7 @@ def test_binning_that_was_interrupted(blobs, tmp_path):
         GDMCBoostClassifier().fit(str(tmp_path / "store"))
 
 
-def test_a_group_that_is_no_store(tmp_path):
+def test_a_group_that_is_not_a_store(tmp_path):
     zarr.create_group(str(tmp_path / "group"))
     with pytest.raises(BinnedStoreError, match="is not a binned store"):
         GDMCBoostClassifier().fit(str(tmp_path / "group"))

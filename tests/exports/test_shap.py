@@ -38,7 +38,7 @@ def test_shapley_values(depth, weighted, problem):
 
 
 @pytest.mark.parametrize("subject", TREES, ids=str)
-def test_they_sum_to_the_scores(subject, problem):
+def test_shap_values_sum_to_the_scores(subject, problem):
     check_additive(subject.make(n_estimators=3, calibration=None).fit(*problem), problem[0])
 
 
