@@ -65,12 +65,13 @@ HOW = (
     "only streamed",
     "only streamed and gathered",
 )
+WAYS = [*itertools.product(HOW, ((1, 2**26), (1, 0), (2, 2**26)))]
 
 
 @pytest.mark.pairwise
 @pytest.mark.parametrize("n_threads", [1, 2, 3, 7, 64])
 @pytest.mark.parametrize("features", [[0, 1, 2, 3], [2], [1, 3]])
-@pytest.mark.parametrize("way", itertools.product(HOW, ((1, 2**26), (1, 0), (2, 2**26))), ids=str)
+@pytest.mark.parametrize("way", WAYS, ids=str)
 def test_any_threads_sum_the_same(n_threads, features, way, monkeypatch):
     how, (n_parts, room) = way
     monkeypatch.setattr(tally_module, "ENTRIES_PER_THREAD", 1)
