@@ -14,7 +14,7 @@ OF_THE_LEARNER = {
     "test_class_weights_are_weights_of_the_rows",
     "test_labels_of_text",
     "test_early_stopping_keeps_the_best_round",
-    "test_a_run_resumes_from_a_checkpoint",
+    "test_a_run_on_some_rows_resumes_from_a_checkpoint",
     "test_pickle_and_clone",
     "test_chunks_and_threads_change_nothing",
     "test_draws_do_not_depend_on_chunks",

@@ -18,9 +18,7 @@ from tests.algorithms.test_contract import (  # noqa: F401 (fixtures, and tests 
     little_memory,
     model,
     test_a_resumed_training_is_the_uninterrupted_one,
-    test_a_row_of_weight_0_is_absent,
-    test_a_run_resumes_from_a_checkpoint,
-    test_a_weight_of_two_is_the_row_twice,
+    test_a_run_on_some_rows_resumes_from_a_checkpoint,
     test_chunks_and_threads_change_nothing,
     test_draws_do_not_depend_on_chunks,
     test_losses_and_errors_are_those_of_the_scores,
@@ -28,6 +26,7 @@ from tests.algorithms.test_contract import (  # noqa: F401 (fixtures, and tests 
     test_save_and_load,
     test_stages_end_with_the_scores,
     test_streaming_changes_nothing,
+    test_whole_weights_are_repeated_rows,
     test_workers_change_nothing,
     urls,
 )
