@@ -87,6 +87,7 @@ class Twin:
         return brentq(slope, 0, limit, xtol=1e-14, rtol=1e-14) if slope(limit) > 0 else limit
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("leaf", LEAVES)
 @pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
 @pytest.mark.parametrize(("K", "rate"), [(2, 1.0), (4, 1.0), (4, 0.3), (9, 0.7)])

@@ -10,12 +10,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 import distboost
 from distboost import GDMCBoostClassifier, REBELClassifier, expected_scores, shap_values
 from distboost.errors import DataError
-from tests.algorithms.subjects import SUBJECTS
+from tests.algorithms.subjects import TREES
 from tests.exports.checks import check_additive, check_shap_by_coalitions
 from tests.exports.made import random_model
 from tests.old_models.make import FOLDER
-
-TREES = [subject for subject in SUBJECTS if "similarity" not in subject.variant]
 
 
 @pytest.fixture(scope="module")

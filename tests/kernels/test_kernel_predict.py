@@ -114,6 +114,7 @@ def rows_of_categories(rng, n, trees, thresholds):
     return X
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("n_thresholds", [20, 600])
 @pytest.mark.parametrize("n_bins", [{0: 1}, {1: 255, 2: 7}, {0: 40, 1: 254, 2: 3, 3: 64}])
 @pytest.mark.parametrize("n", [5000, 3])
