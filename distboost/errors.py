@@ -1,35 +1,16 @@
-"""All errors that distboost raises on purpose, its own category of warnings, and the marks in their messages.
+"""All errors that distboost raises on purpose, and its own category of warnings.
 
-Each message names the value found, the limit, the place and the remedy. What a front end words in its own way is marked:
-parameters with or without a value, ``scratch`` and ``max_bins=64``, names of data such as ``eval_set X``, of estimators, and
-remedies that have a name, ``connect|Connect a new one.``.
+Each message names the value found, the limit, the place and the remedy.
 """
 
-from __future__ import annotations
-
-import re
-
-MARK = re.compile(r"``(?:(\w+)\|)?(.*?)``", re.DOTALL)
-
-
-class Message(str):
-    """A message in Python's words. `marked` has the marks, for other front ends."""
-
-    marked: str
-
-    def __new__(cls, text: str) -> Message:
-        """Make a message of a text with marks, or of another message."""
-        marked = getattr(text, "marked", text)
-        message = super().__new__(cls, MARK.sub(r"\2", marked))
-        message.marked = marked
-        return message
+from distboost.message import Message as _Message
 
 
 class DistboostError(Exception):
     """The base class of all errors of this library."""
 
     def __init__(self, text: str = ""):
-        super().__init__(Message(text))
+        super().__init__(_Message(text))
         self.marked = self.args[0].marked
 
 

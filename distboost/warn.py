@@ -8,7 +8,7 @@ import inspect
 import os
 import warnings
 
-from distboost.errors import Message
+from distboost.message import Message
 
 _PASSED_OVER = (os.path.dirname(__file__) + os.sep, contextlib.__file__, functools.__file__)
 

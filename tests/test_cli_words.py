@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import pickle
 import re
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import distboost
 from distboost.cli import main
 from distboost.cli.parameters_help import parameters_of
 from distboost.cli.words import OPTIONS, in_options
+from distboost.errors import DataError, StoreError
 from distboost.registry import ALGORITHMS, estimator_names
 
 PACKAGE = Path(distboost.__file__).parent
@@ -147,6 +149,13 @@ def test_paths_and_quotations_stay():
         "Leave --set max_depth=... out",
     ):
         assert in_options(text) == text
+
+
+def test_an_error_has_pythons_words_and_keeps_its_marks_in_other_processes():
+    error = pickle.loads(pickle.dumps(StoreError("``scratch=...`` or ``group|group['x']``")))
+    assert str(error) == "scratch=... or group['x']"
+    assert in_options(error.marked) == "--set scratch=... or "
+    assert str(DataError("the label '`X`' of 'eval_set y'")) == "the label '`X`' of 'eval_set y'"
 
 
 def messages() -> dict[str, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from distboost.errors import Message
+from distboost.message import Message
 
 
 class RealNotInt:

@@ -7,7 +7,7 @@ from functools import cache
 
 import click
 
-from distboost.errors import MARK
+from distboost.message import MARK
 from distboost.registry import ALGORITHMS, estimator_names
 
 # Parameters with options of the same name.

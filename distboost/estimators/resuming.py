@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from sklearn.exceptions import NotFittedError
 
-from distboost.errors import DataError, Message, ModelFormatError
+from distboost.errors import DataError, ModelFormatError
 from distboost.estimators.keeping import load_estimator
 from distboost.estimators.names import set_features
 from distboost.estimators.parameters import (
@@ -17,6 +17,7 @@ from distboost.estimators.parameters import (
     left_out,
 )
 from distboost.estimators.subclasses import library_class
+from distboost.message import Message
 from distboost.model.checkpoint import is_checkpoint, rounds_at
 from distboost.model.learned import Learned
 from distboost.warn import warn_user

@@ -22,8 +22,9 @@ from tenacity import (
     wait_random,
 )
 
-from distboost.errors import DistboostError, Message, StoreError
+from distboost.errors import DistboostError, StoreError
 from distboost.io.remote import is_remote, remote_may_pass
+from distboost.message import Message
 
 ATTEMPTS = 6
 FIRST_WAIT = 0.1  # seconds; each further one is three times as long
