@@ -197,7 +197,7 @@ def test_a_larger_penalty_shortens_the_values_of_light_leaves():
 
 def test_parameters_that_do_not_go_together():
     X, y, _ = data(n=40)
-    with pytest.raises(DataError, match=r"leaf is 'newton', but loss is 'exponential'.*Set loss='softmax'"):
+    with pytest.raises(DataError, match=r"leaf is 'newton', but loss is 'exponential'.*loss='softmax'"):
         GDMCBoostClassifier(calibration=None, leaf="newton").fit(X, y)
     with pytest.raises(DataError, match=r"l2 is 0\.5, but leaf is 'direction'.*leaf='newton'"):
         GDMCBoostClassifier(calibration=None, l2=0.5).fit(X, y)
