@@ -89,11 +89,9 @@ bench-memory: $(VENV)/.with-bench  ## measure training out of core
 	$(OUT_OF_CORE) capped $(KEEP)
 	$(OUT_OF_CORE) many-rows $(KEEP)
 	$(OUT_OF_CORE) workers $(KEEP)
-	$(OUT_OF_CORE) resident --rivals $(KEEP)
 	$(OUT_OF_CORE) throughput $(KEEP)
 	$(OUT_OF_CORE) throughput --rows 4e6 --features 16 --classes 10 --memory-limit 550MB $(KEEP)
 	$(OUT_OF_CORE) rival $(KEEP)
-	$(OUT_OF_CORE) scaling $(KEEP)
 
 lint: $(VENV)/.with-dev  ## check style, types and layers
 	$(RUN) -m ruff check .

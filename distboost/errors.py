@@ -3,9 +3,15 @@
 Each message names the value found, the limit, the place and the remedy.
 """
 
+from distboost.message import Message as _Message
+
 
 class DistboostError(Exception):
     """The base class of all errors of this library."""
+
+    def __init__(self, text: str = ""):
+        super().__init__(_Message(text))
+        self.marked = self.args[0].marked
 
 
 class TrainingEndedWarning(UserWarning):

@@ -8,6 +8,8 @@ import inspect
 import os
 import warnings
 
+from distboost.message import Message
+
 _PASSED_OVER = (os.path.dirname(__file__) + os.sep, contextlib.__file__, functools.__file__)
 
 
@@ -16,4 +18,4 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     frame, level = inspect.currentframe(), 1
     while frame is not None and frame.f_code.co_filename.startswith(_PASSED_OVER):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(category(Message(message)), stacklevel=level)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,7 @@ from distributed.utils import get_mp_context  # noqa: E402
 from distboost import threads  # noqa: E402
 from distboost.io import temporary  # noqa: E402
 from distboost.process import leave_sigterm  # noqa: E402
+from tests.pairs import in_pairs  # noqa: E402
 
 # Workers are forked from a process that has imported and loaded all they need: that of the tests would be copied with its
 # threads, and one started from nothing takes seconds. (Commands that tests start, `dask worker` among them, start as ever.)
@@ -45,61 +47,57 @@ settings.register_profile("distboost", database=None, deadline=None, derandomize
 settings.load_profile("distboost")
 
 
-# The files that take longest begin first, in turns: while those of the one kind wait for processes and timeouts, those of the
-# other compute.
-WAITING = (
+# The files that take longest begin first: those that wait for processes and timeouts, and between them those that compute.
+FIRST = (
     "faults/test_killed.py",
-    "faults/test_scheduler.py",
-    "faults/test_blind.py",
-    "object_store/test_s3_options.py",
-    "checkpoints/test_checkpoint_killed.py",
-    "faults/test_joining.py",
-    "test_tls.py",
-    "object_store/test_s3_data.py",
-    "faults/test_ends.py",
-    "faults/test_silent.py",
-    "data/test_data_temporary.py",
-    "object_store/test_s3_faults.py",
-    "faults/test_network.py",
-    "runtime/test_side_by_side.py",
-    "data/test_data_interrupted.py",
-    "kernels/test_kernel_folders.py",
-    "runtime/test_versions.py",
-    "active/test_killed_driver.py",
-    "test_cluster_command.py",
-    "faults/test_exchange.py",
-    "object_store/test_s3_results.py",
-    "faults/test_soak.py",
-    "runtime/test_crew.py",
-    "test_active_example.py",
-)
-COMPUTING = (
     "algorithms/test_contract.py",
+    "faults/test_scheduler.py",
     "test_docs.py",
+    "faults/test_blind.py",
     "data/test_data_ingest.py",
+    "object_store/test_s3_options.py",
     "test_second_training.py",
+    "checkpoints/test_checkpoint_killed.py",
     "algorithms/test_choices_of_owners.py",
+    "faults/test_joining.py",
     "algorithms/test_contract_of_categories.py",
+    "test_tls.py",
     "algorithms/test_own_algorithm.py",
+    "object_store/test_s3_data.py",
     "data/test_data_names.py",
+    "faults/test_ends.py",
     "runtime/test_identity.py",
+    "faults/test_silent.py",
     "test_sklearn.py",
+    "data/test_data_temporary.py",
     "test_cross_validation.py",
+    "object_store/test_s3_faults.py",
     "test_categories.py",
+    "faults/test_network.py",
     "runtime/test_dask_arrays.py",
+    "runtime/test_side_by_side.py",
     "test_model_file.py",
+    "data/test_data_interrupted.py",
     "test_calibration.py",
+    "kernels/test_kernel_folders.py",
     "test_evaluate.py",
+    "runtime/test_versions.py",
     "data/test_data_names_kept.py",
+    "active/test_killed_driver.py",
     "active/test_warm_start.py",
+    "test_cluster_command.py",
     "data/test_data_store.py",
+    "faults/test_exchange.py",
     "data/test_data_sources.py",
+    "object_store/test_s3_results.py",
     "test_estimators.py",
+    "faults/test_soak.py",
     "algorithms/test_separation.py",
+    "runtime/test_crew.py",
     "runtime/test_round_costs.py",
+    "test_active_example.py",
     "test_model_mutations.py",
 )
-FIRST = [name for pair in zip(WAITING, COMPUTING, strict=True) for name in pair]
 
 
 def pytest_collection_finish():
@@ -108,11 +106,25 @@ def pytest_collection_finish():
     gc.enable()
 
 
-def pytest_collection_modifyitems(items):
-    """Sort the longest files to the front; the order is otherwise that of the folders."""
+def pytest_collection_modifyitems(config, items):
+    """Leave out cases of tests that ask for pairs; sort the longest files to the front, the others as their folders are."""
+    asking = {}
+    for item in items:
+        if item.get_closest_marker("pairwise"):
+            values = item.callspec.params if hasattr(item, "callspec") else {}
+            case = tuple(
+                (name, id(value)) for name, value in sorted(values.items(), key=itemgetter(0))
+            )  # cases share their values
+            asking.setdefault((item.path, item.originalname), {})[case] = item
+    kept = {cases[case] for cases in asking.values() for case in in_pairs(cases)}
+    left_out = {item for cases in asking.values() for item in cases.values()} - kept
+    config.hook.pytest_deselected(items=[*left_out])
     folder = Path(__file__).parent
     places = {folder / name: number for number, name in enumerate(FIRST)}
-    items.sort(key=lambda item: places.get(item.path, len(places)))
+    assert all(path.exists() for path in places)
+    items[:] = sorted(
+        (item for item in items if item not in left_out), key=lambda item: places.get(item.path, len(places))
+    )
 
 
 @pytest.fixture(autouse=True)

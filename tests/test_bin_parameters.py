@@ -57,7 +57,7 @@ def test_an_invalid_value_is_refused(refused, blobs, tmp_path):
     assert not (tmp_path / "store").exists()
 
 
-def test_a_limit_that_is_no_number_of_bytes(blobs, tmp_path):
+def test_a_limit_that_is_not_a_number_of_bytes(blobs, tmp_path):
     with pytest.raises(LimitError, match=r"memory_limit is 'plenty'\. Set a number of bytes"):
         distboost.bin(*blobs, str(tmp_path / "store"), memory_limit="plenty")
 

@@ -433,7 +433,7 @@ def test_parameter_out_of_range(data, tmp_path):
     assert "n_estimators" in fail(*train(data, tmp_path, "--set", "n_estimators=-1"))
 
 
-def test_nobody_at_the_scheduler_address(data, tmp_path, monkeypatch):
+def test_no_scheduler_at_the_configured_address(data, tmp_path, monkeypatch):
     monkeypatch.setattr("distboost.cli.connection.CONNECT_DEADLINE", 1.0)
     started = time.monotonic()
     error = fail(*train(data, tmp_path, "--scheduler", "tcp://127.0.0.1:9"))

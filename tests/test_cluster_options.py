@@ -136,7 +136,7 @@ def test_certificates_for_a_plain_address(where, file, data, tmp_path):
 
 
 @pytest.mark.parametrize("where", ["file", "configuration"])
-def test_nobody_at_the_address(where, file, data, tmp_path, monkeypatch):
+def test_no_scheduler_at_the_address(where, file, data, tmp_path, monkeypatch):
     monkeypatch.setattr(connection, "CONNECT_DEADLINE", 0.5)
     options = ("--scheduler-file", file(NOBODY)) if where == "file" else ()
     with dask.config.set({"scheduler-address": None if options else NOBODY}):

@@ -185,7 +185,7 @@ def test_a_line_that_is_cut_for_a_moment(line, arrays, blobs, saved):
     assert connection.refused == 0
 
 
-def test_a_line_that_stays_cut_is_no_damage(line, arrays, monkeypatch):
+def test_a_cut_off_line_is_not_damage(line, arrays, monkeypatch):
     if arrays[0].startswith("az:"):
         pytest.skip("azure's library tries again for minutes by itself, at each access")
     connection, options = line
@@ -197,7 +197,7 @@ def test_a_line_that_stays_cut_is_no_damage(line, arrays, monkeypatch):
         model(storage_options=options).fit(*arrays)
 
 
-def test_a_wrong_key_is_no_damage(arrays, place, server):
+def test_a_wrong_key_is_not_damage(arrays, place, server):
     protocol, url = server
     if protocol == "gs":
         pytest.skip("the emulator knows no keys")

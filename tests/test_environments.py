@@ -122,7 +122,7 @@ for name in ("GDMCBoostClassifier", "GAMBLEClassifier", "REBELClassifier"):
 """
 
 
-def test_numba_told_not_to_compile():
+def test_numba_with_compilation_switched_off():
     """Whoever covers or debugs functions of their own with Numba has the same models."""
     found = {
         value: subprocess.run(

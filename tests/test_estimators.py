@@ -129,7 +129,7 @@ def _file(model, folder) -> str:
 
 
 @pytest.mark.parametrize("boolean", [bool, np.bool_])
-def test_callbacks_are_told_and_can_stop(boolean, make, digits):
+def test_callbacks_are_called_and_can_stop(boolean, make, digits):
     X, y, Xt, yt = digits
     seen = []
     model = make(n_estimators=20, callbacks=[seen.append, lambda progress: boolean(progress.round == 4)])
@@ -385,7 +385,7 @@ def entries(section: str) -> list[str]:
 @pytest.mark.parametrize(
     "changed", [{"max_depth": 3}, {"learning_rate": 0.5}, {"early_stopping_rounds": 3}], ids=str
 )
-def test_other_parameters_are_no_resumption(changed, place, digits, tmp_path, request):
+def test_other_parameters_start_again(changed, place, digits, tmp_path, request):
     """It would not be the model of an uninterrupted training; the fitted model stays what it was."""
     X, y, Xt, yt = digits
     model = GDMCBoostClassifier(n_estimators=3, max_depth=2, checkpoint=tmp_path / "c").fit(X, y)

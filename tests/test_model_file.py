@@ -407,7 +407,7 @@ def test_invalid_trees_are_refused(change, file):
         distboost.load(file)
 
 
-def test_trees_that_are_no_rounds(blobs, file):
+def test_trees_that_are_not_whole_rounds(blobs, file):
     """One tree of a round is gone, and everything else fits."""
     OneVsAllAdaBoostClassifier(n_estimators=3).fit(*blobs).save(file)
 

@@ -183,7 +183,7 @@ def test_others_refuse_them(algorithm, option, blobs):
         assert model.fit(*blobs).n_iter_ == 2
         return
     with pytest.raises(
-        DataError, match=f"{option}=2, but {type(model).__name__} does not accept it.*Set {option}=None"
+        DataError, match=f"{option}=2, but {type(model).__name__} does not accept it.*{option}=None"
     ):
         model.fit(*blobs)
 

@@ -141,7 +141,7 @@ def test_rounds_of_an_earlier_training_are_replayed(rows, tmp_path):
     check_counts(told.of("replay"), 2, "rounds", least=4)
 
 
-def test_callbacks_are_told_of_the_second_training(rows):
+def test_callbacks_see_the_second_training(rows):
     told = Told()
     model(told, calibration="auto").fit(*rows)
     assert told.names == ["scan", "load", "round", "calibrate", "load", "calibrate"]
@@ -217,7 +217,7 @@ def test_time_left_does_not_count_the_compilation_in_the_first_parts(n_workers, 
         assert abs(left - rest) <= 0.1 * rest + 1
 
 
-def test_nothing_is_told_of_nothing():
+def test_empty_phases_are_not_reported():
     heard = []
     with Phases(heard.append).begin("load", 0, "rows") as advance:
         advance(0)
@@ -404,7 +404,7 @@ def test_progress_may_go_to_stderr(capsys):
 # Compilation.
 
 
-def test_compilation_is_told_once(rows, monkeypatch, capsys):
+def test_compilation_is_reported_once(rows, monkeypatch, capsys):
     """Of a kernel that is not in the cache: here, because its file is said to be elsewhere."""
     monkeypatch.setattr(_jit, "_watching", watching := [])
     told = Told()

@@ -228,12 +228,12 @@ def test_how_far_it_is_is_shown(killed, data, terminal):
 def test_chunks_of_another_model_are_not_mixed(killed, data):
     before = files(killed)
     error = fail("predict", *options(data, killed, model="other"))
-    assert re.search(r"an unfinished prediction at .*out', of another model\. Add --overwrite", error)
+    assert re.search(r"an unfinished prediction at .*out', of another model.* --overwrite", error)
     assert files(killed) == before
 
 
 def test_chunks_of_another_kind_are_not_mixed(killed, data):
-    assert "of the other kind (labels or --proba)" in fail("predict", *options(data, killed, "--proba"))
+    assert "of the other kind (labels or probabilities)" in fail("predict", *options(data, killed, "--proba"))
 
 
 def test_chunks_of_rows_that_have_changed_are_not_mixed(killed, data, tmp_path):

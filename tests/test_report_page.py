@@ -235,7 +235,7 @@ def test_no_mistakes(written):
 # What is known of the training
 
 
-def test_training_and_evaluation_are_told_apart(blobs, written):
+def test_training_and_evaluation_are_distinguished(blobs, written):
     X, y = blobs
     sets = {"valid": (X[:80], y[:80]), "test": (X[80:], y[80:])}
     model = GDMCBoostClassifier(n_estimators=5, max_depth=2).fit(X, y, eval_set=sets)

@@ -347,5 +347,5 @@ def test_algorithms(subject, problem):
 def test_similarities_name_the_remedy(problem):
     X, y, _ = problem
     model = REBELClassifier(calibration=None, weak_learner="similarity", subsample=0.5, sampling="weight")
-    with pytest.raises(DataError, match="Set sampling='uniform', or weak_learner='tree'"):
+    with pytest.raises(DataError, match="Pass sampling='uniform', or weak_learner='tree'"):
         model.fit(X, y)

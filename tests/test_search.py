@@ -130,7 +130,7 @@ def test_rungs():
     assert [rung.rounds(20) for rung in rungs_of(12, 3)] == [3, 7, 20]
 
 
-def test_the_best_settings_go_on(data, trials):  # noqa: F811
+def test_the_best_settings_continue(data, trials):  # noqa: F811
     space = {"max_depth": [1, 2, 3, 4, 5]}
     whole = search(make(n_estimators=8), space, *data, 2, refit=False)
     trials.clear()
@@ -175,7 +175,7 @@ def do(line):
 
 
 @pytest.mark.parametrize(("last", "halving"), [(4, None), (0, None), (7, 2)])
-def test_a_killed_search_goes_on(last, halving, data, trials, tmp_path):  # noqa: F811
+def test_a_killed_search_continues(last, halving, data, trials, tmp_path):  # noqa: F811
     X, y = data
     options = {"space": {"max_depth": [1, 2, 3]}, "halving": halving}
     whole = search(make(), X=X, y=y, folds=2, **options)

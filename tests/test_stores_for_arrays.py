@@ -91,7 +91,7 @@ def test_prediction_needs_values(stores, blobs, fitted):
             use()
 
 
-def test_values_that_were_removed_are_no_fill_values(stores, blobs, fitted, tmp_path):
+def test_removed_values_are_not_fill_values(stores, blobs, fitted, tmp_path):
     place = distboost.bin(*blobs, str(tmp_path / "store"), keep_values=True)
     (tmp_path / "store/values/c/0/0").unlink()
     with pytest.raises(BinnedStoreError, match="array values lacks 1 chunks"):

@@ -120,7 +120,7 @@ def test_models(make, tmp_path, monkeypatch):
     assert "not a regular file" in done.output
 
 
-def test_a_segment_that_is_larger_than_it_is_said_to_be(folder):
+def test_a_segment_larger_than_its_manifest_says(folder):
     """Vast, and of no blocks on disk: no more is read than the manifest tells of."""
     path = next(folder.glob("rounds-0-2*"))
     with path.open("r+b") as file:
@@ -175,7 +175,7 @@ def test_a_device_is_not_replaced(null, rows, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "null", "pipe"]
 
 
-def test_a_device_is_told_before_the_training(null, tmp_path):
+def test_a_device_is_refused_before_the_run(null, tmp_path):
     done = CliRunner().invoke(
         main,
         [
@@ -198,7 +198,7 @@ def test_a_device_is_told_before_the_training(null, tmp_path):
     assert stat.S_ISCHR(null.stat().st_mode)
 
 
-def test_a_link_is_replaced_and_what_it_leads_to_stays(rows, tmp_path):
+def test_a_link_is_replaced_and_its_target_stays(rows, tmp_path):
     model = GAMBLEClassifier(n_estimators=2, n_jobs=1).fit(*rows)
     (tmp_path / "first").write_text("other")
     for target in ("first", "nowhere"):

@@ -103,7 +103,7 @@ def test_the_first_item_that_failed_says_what_went_wrong():
         threads.map(fail, range(2))
 
 
-def test_nothing_is_begun_after_a_failure_and_what_runs_is_waited_for():
+def test_after_a_failure_running_items_finish_and_none_begins():
     failed, begun, ended = threading.Event(), [], []
 
     def work(item):

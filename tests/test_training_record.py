@@ -51,7 +51,7 @@ def test_lost_workers_are_counted(blobs, monkeypatch):
     assert make().fit(*blobs).training_record_.workers_lost == 3
 
 
-def test_a_file_holds_none(blobs, tmp_path):
+def test_a_model_file_holds_no_record(blobs, tmp_path):
     model = make().fit(*blobs)
     model.save(tmp_path / "m")
     again = distboost.load(tmp_path / "m")

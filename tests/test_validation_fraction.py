@@ -48,7 +48,7 @@ def rows():
     ],
     ids=["plain", "early stopping", "class weights", "drawn", "corrective", "similarities"],
 )
-def test_as_an_eval_set(model, rows, assert_same_model):
+def test_held_out_rows_equal_an_eval_set(model, rows, assert_same_model):
     X, y = rows
     w = np.ones(len(y))
     if model.class_weight == "balanced":

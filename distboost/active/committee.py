@@ -28,17 +28,17 @@ def check_committee(estimator: Any) -> None:
     """Raise DataError unless the estimator can be trained on the labels taught so far alone."""
     if not isinstance(estimator, BoostingClassifier):
         raise DataError(
-            f"the estimator is a {type(estimator).__name__}, expected one of distboost's, such as GAMBLEClassifier()."
+            f"the estimator is a {type(estimator).__name__}, expected one of distboost's, such as ``GAMBLEClassifier()``."
         )
     check_methods(estimator, "a committee", "Derive from the estimator without them.")
     if estimator.early_stopping_rounds is not None:
         raise DataError(
-            f"the estimator has early_stopping_rounds={estimator.early_stopping_rounds}, but a committee has no "
-            "eval_set. Set it to None."
+            f"the estimator has ``early_stopping_rounds={estimator.early_stopping_rounds}``, but a committee has no "
+            "``eval_set``. Set it to None."
         )
     if estimator.validation_fraction is not None:
         raise DataError(
-            f"the estimator has validation_fraction={estimator.validation_fraction}, but a committee learns from all labels. "
+            f"the estimator has ``validation_fraction={estimator.validation_fraction}``, but a committee learns from all labels. "
             "Set it to None."
         )
 

@@ -83,16 +83,16 @@ class StoppingCriteria(NamedTuple):
             isinstance(self.eval_set, tuple | list) and len(self.eval_set) == 2
         ):
             raise DataError(
-                f"eval_set is a {type(self.eval_set).__name__}, expected rows and their labels: eval_set=(X, y)."
+                f"``eval_set`` is a {type(self.eval_set).__name__}, expected rows and their labels: ``eval_set=(X, y)``."
             )
         if self.target_error is not None and self.eval_set is None:
             raise DataError(
-                f"target_error={self.target_error} needs an eval_set to measure: eval_set=(X, y)."
+                f"``target_error={self.target_error}`` needs rows to measure it on: pass ``eval_set=(X, y)``."
             )
         if self.target_error is not None and not (
             isinstance(self.target_error, Real) and 0 <= self.target_error < 1
         ):
-            raise DataError(f"target_error is {self.target_error!r}, expected a fraction: 0.05 is 5 %.")
+            raise DataError(f"``target_error`` is {self.target_error!r}, expected a fraction: 0.05 is 5 %.")
         if self.stabilised is not None and not (
             isinstance(self.stabilised, Real) and 0 < self.stabilised <= 1
         ):
@@ -102,7 +102,7 @@ class StoppingCriteria(NamedTuple):
         if self.max_labels is not None and not (
             hasattr(self.max_labels, "__index__") and self.max_labels >= 1
         ):
-            raise DataError(f"max_labels is {self.max_labels!r}, expected a whole number of at least 1.")
+            raise DataError(f"``max_labels`` is {self.max_labels!r}, expected a whole number of at least 1.")
         for callback in self.callbacks:
             if not callable(callback):
                 raise DataError(
@@ -177,7 +177,8 @@ class _CurveRecorder:
         predicted = np.asarray(committee.predict(X))
         if (predicted.dtype.kind == "U") != (y.dtype.kind == "U"):
             raise DataError(
-                f"the labels of the eval_set, such as {y[0]!r}, are not of the kind that was taught, such as {predicted[0]!r}."
+                f"the labels of the ``eval_set``, such as {y[0]!r}, are not of the kind that was taught, such as "
+                f"{predicted[0]!r}."
             )
         return 1 - float(accuracy_score(y, predicted))
 
@@ -221,9 +222,9 @@ def _evaluation(X: Any, y: Any, missing_chunks: str) -> tuple[Any, np.ndarray]:
     n = adapter_of(X, "eval_set X").features().n_rows
     if labels.shape != (n,) or not n:
         raise DataError(
-            f"the eval_set has {n} rows and labels of shape {labels.shape}: expected one for each."
+            f"the ``eval_set`` has {n} rows and labels of shape {labels.shape}: expected one for each."
         )
-    return X, load_labels(labels, "y of the eval_set", 0)
+    return X, load_labels(labels, "``eval_set y``", 0)
 
 
 def _as_function(oracle: Any, learner: Teachable) -> Callable[[np.ndarray], Any]:

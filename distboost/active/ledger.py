@@ -114,7 +114,7 @@ class Ledger:
             place = int(np.flatnonzero(~np.isin(known, classes))[0])
             raise DataError(
                 f"the label {known[place].item()!r} of row {checked[place]} is none of the classes {classes.tolist()}. Correct "
-                "it, or declare that class: classes=..."
+                "it, or declare that class: ``classes=...``"
             )
         return checked, known
 
@@ -229,7 +229,7 @@ class LabelLog:
             name, theirs, own = _difference(found, ours)
             raise DataError(
                 f"the log {self.path} belongs to other work: its {name} is {theirs!r}, not {own!r}. Set it to that, or "
-                "begin a new log and teach it the old labels: teach(old.labelled_, old.labels_)."
+                "begin a new log and teach it the old labels``again|: teach(old.labelled_, old.labels_)``."
             )
 
     def append(self, record: dict[str, Any]) -> None:

@@ -161,14 +161,16 @@ class QueryByCommittee:
         self.strategy = strategy
         self.warm_start = bool(warm_start)
         if not (isinstance(pool_fraction, (int, float, np.number)) and 0 < pool_fraction <= 1):
-            raise DataError(f"pool_fraction is {pool_fraction!r}, expected a number above 0 and at most 1.")
+            raise DataError(
+                f"``pool_fraction`` is {pool_fraction!r}, expected a number above 0 and at most 1."
+            )
         self.pool_fraction = float(pool_fraction)
         self.classes = None if classes is None else np.unique(checked_labels(classes))
         if self.classes is not None and len(self.classes) < 2:
             raise DataError(f"classes are {self.classes.tolist()}. Pass at least 2.")
         if self.batch_size > self.pool.n_rows:
             raise DataError(
-                f"batch_size is {batch_size}, but {self.pool.place} has {self.pool.n_rows} rows. Ask for fewer at once."
+                f"``batch_size`` is {batch_size}, but {self.pool.place} has {self.pool.n_rows} rows. Ask for fewer at once."
             )
         self.random_state = _whole("random_state", random_state, 0)
         self.verbose = verbose
@@ -303,8 +305,8 @@ class QueryByCommittee:
         wanted = self.n_initial if first else self.batch_size if n is None else _whole("n", n)
         if wanted > left and (n is not None or (first and not self.ledger.asked)):
             raise DataError(
-                f"{'n_initial' if first else 'n'} is {wanted}, but only {left} rows of {self.pool.place} are left to ask for. "
-                f"Ask for at most {left}."
+                f"``{'n_initial' if first else 'n'}`` is {wanted}, but only {left} rows of {self.pool.place} are left to ask "
+                f"for. Ask for at most {left}."
             )
         return min(wanted, left)
 
@@ -384,4 +386,4 @@ def _whole(name: str, value: Any, least: int = 1) -> int:
     with suppress(TypeError):
         if not isinstance(value, bool) and (found := index(value)) >= least:
             return found
-    raise DataError(f"{name} is {value!r}, expected a whole number of at least {least}.")
+    raise DataError(f"``{name}`` is {value!r}, expected a whole number of at least {least}.")

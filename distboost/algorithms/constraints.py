@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from distboost.message import Message
+
 
 class RealNotInt:
     """Stands for the type of real numbers that are no integers."""
@@ -55,9 +57,16 @@ def as_of_sklearn(allowed: Iterable[Any]) -> list[Any]:
 
 def check_parameters(constraints: Mapping[str, Any], given: dict[str, Any], caller: str) -> None:
     """Raise scikit-learn's error if a value breaks its constraints, which are as scikit-learn reads them."""
-    from sklearn.utils._param_validation import validate_parameter_constraints
+    from sklearn.utils._param_validation import InvalidParameterError, validate_parameter_constraints
 
-    validate_parameter_constraints(constraints, given, caller_name=caller)
+    try:
+        validate_parameter_constraints(constraints, given, caller_name=caller)
+    except InvalidParameterError as error:
+        name = str(error).split("'")[1]
+        said = str(error).replace(
+            f"The {name!r} parameter of {caller}", f"``{name}|The {name!r} parameter`` of ``{caller}``"
+        )
+        raise InvalidParameterError(Message(said)) from None
 
 
 def validate_parameters(allowed: Mapping[str, Iterable[Any]], given: dict[str, Any], caller: str) -> None:

@@ -194,12 +194,12 @@ class GDMCBoost(MCBoost):
         if self.leaf == "newton" and self.loss != "softmax":
             raise DataError(
                 f"leaf is 'newton', but loss is {self.loss!r}, whose curvature changes by orders of magnitude, so that l2 has no "
-                "meaning beside it. Set loss='softmax', or leaf='direction'."
+                "meaning beside it. Pass ``loss='softmax'``, or ``leaf='direction'``."
             )
         if self.leaf != "newton" and self.l2 != 1.0:
             raise DataError(
-                f"l2 is {self.l2}, but leaf is {self.leaf!r}, which has no curvature. Leave out l2, or set leaf='newton' and "
-                "loss='softmax'."
+                f"l2 is {self.l2}, but leaf is {self.leaf!r}, which has no curvature. Leave out l2, or pass "
+                "``leaf='newton'`` and ``loss='softmax'``."
             )
 
     def statistic(self, round: int) -> Residuals:

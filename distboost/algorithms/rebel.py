@@ -99,8 +99,8 @@ class REBEL(Algorithm):
         """Raise DataError if similarities are to be found on rows that are drawn by weight."""
         if self.needs_values and self.sampling == "weight":
             raise DataError(
-                "sampling is 'weight', but weak_learner='similarity' measures the loss of the drawn rows, which must be equally "
-                "likely. Set sampling='uniform', or weak_learner='tree'."
+                "sampling is 'weight', but ``weak_learner='similarity'`` measures the loss of the drawn rows, which must be "
+                "equally likely. Pass ``sampling='uniform'``, or ``weak_learner='tree'``."
             )
 
     @property

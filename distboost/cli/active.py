@@ -95,7 +95,9 @@ def ask(
         _check_untold(out, log)
     given = given_options(choosing | {"classes": None if classes is None else parse_classes(classes)})
     with connect(cluster) as client, on_stderr():
-        learner = _learner(log, x, algorithm, parse_parameters(parameters), client, given)
+        learner = _learner(
+            log, x, algorithm, parameters=parse_parameters(parameters), client=client, given=given
+        )
         learner.verbose = 1
         n_open = len(learner.asked_)
         if more or not n_open:
@@ -174,6 +176,7 @@ def _learner(
     log: str,
     x: str | None,
     algorithm: str | None,
+    *,
     parameters: dict[str, Any],
     client: Any,
     given: dict[str, Any],

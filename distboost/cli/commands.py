@@ -82,6 +82,7 @@ def predict(
     from distboost.estimators.validation import check_names
     from distboost.estimators.writing import write_predictions
 
+    show_log("distboost.prediction")  # says where it continues
     estimator = load(model)
     check_names(estimator, x)
     with connect(cluster) as client:

@@ -158,7 +158,8 @@ def _said(message: Any) -> str:
     from distboost.cli.words import in_options
     from distboost.io.text import visible
 
-    return visible(in_options(" ".join(str(message).split())))
+    said = next(iter(getattr(message, "args", ())), message)
+    return visible(in_options(" ".join(getattr(said, "marked", str(message)).split())))
 
 
 class PathOrUrl(click.ParamType):  # type: ignore[type-arg]  # generic since Click 8.4

@@ -36,7 +36,7 @@ def parameters_of(algorithm: str) -> list[Parameter]:
     defaults = made().get_params(deep=False)
     names = dict.fromkeys([*own, *documented, *defaults])
     return [
-        Parameter(name, defaults[name], kind, in_options(about))
+        Parameter(name, defaults[name], kind, in_options(about.replace("`", "``")))
         for name in names
         if name in defaults and name not in NOT_ON_THE_COMMAND_LINE
         for kind, about in [documented.get(name, ("", ""))]
@@ -49,7 +49,7 @@ def _documented(text: str) -> Iterator[tuple[str, str, str]]:
     for names, kind, body in re.findall(r"(?m)^(\w+(?:, \w+)*) : (.*)\n((?:    .*\n?)*)", section):
         sentence = re.split(r"(?<=\.)\s(?=[A-Z\"`])", " ".join(body.split()), maxsplit=1)[0]
         for name in names.split(", "):
-            yield name, re.sub(r",? default=.*", "", kind), sentence.replace("`", "")
+            yield name, re.sub(r",? default=.*", "", kind), sentence
 
 
 def asked_algorithm(command: click.Command, ctx: click.Context, words: Sequence[str]) -> str | None:

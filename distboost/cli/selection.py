@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import click
@@ -28,7 +29,28 @@ from distboost.cli.options import (
 
 
 def _data_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say what is trained on which rows."""
+    """Add the options that say what is trained on which rows: the command gets an `estimator`, and the `data` as arguments."""
+
+    @wraps(command)
+    def with_data(
+        algorithm: str,
+        parameters: tuple[str, ...],
+        memory_limit: str | None,
+        categorical: list[Any] | None,
+        x: str,
+        **options: Any,
+    ) -> Any:
+        from distboost.estimators import factory
+
+        given = with_memory_limit(parse_parameters(parameters), memory_limit)
+        if categorical is not None:
+            given["categorical_features"] = categorical
+        estimator = with_parameters(factory.estimator(algorithm)(), given)
+        names = ("y", "sample_weight", "groups", "folds", "random_state")
+        data = {"X": x, **{name: options.pop(name) for name in names}}
+        return command(estimator=estimator, data=data, **options)
+
+    decorated: Callable[..., Any] = with_data
     for option in (
         cluster_options,
         parameters_option,
@@ -54,23 +76,12 @@ def _data_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         algorithm_option(),
     ):
-        command = option(command)
-    return command
+        decorated = option(decorated)
+    return decorated
 
 
 def _names(ctx: click.Context, option: click.Parameter, value: str) -> list[str]:
     return [name.strip() for name in value.split(",")]
-
-
-def _estimator(
-    algorithm: str, parameters: tuple[str, ...], memory_limit: str | None, categorical: list[Any] | None
-) -> Any:
-    from distboost.estimators import factory
-
-    given = with_memory_limit(parse_parameters(parameters), memory_limit)
-    if categorical is not None:
-        given["categorical_features"] = categorical
-    return with_parameters(factory.estimator(algorithm)(), given)
 
 
 @click.command(
@@ -94,16 +105,8 @@ distboost cross-validate --x data.zarr/x --y data.zarr/y --folds 3 \\
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the results of each fold as JSON.")
 def cross_validate(
-    algorithm: str,
-    x: str,
-    y: str | None,
-    sample_weight: str | None,
-    groups: str | None,
-    folds: int,
-    random_state: int,
-    categorical: list[Any] | None,
-    memory_limit: str | None,
-    parameters: tuple[str, ...],
+    estimator: Any,
+    data: dict[str, Any],
     metrics: list[str],
     curves: bool,
     as_json: bool,
@@ -118,21 +121,9 @@ def cross_validate(
     from distboost.io.progress import on_stderr
     from distboost.selection import validation
 
-    estimator = _estimator(algorithm, parameters, memory_limit, categorical)
     with connect(cluster) as client, on_stderr():
         estimator.client = client
-        found = validation.cross_validate(
-            estimator,
-            x,
-            y,
-            folds,
-            metrics,
-            groups=groups,
-            sample_weight=sample_weight,
-            random_state=random_state,
-            return_curves=curves,
-            verbose=1,
-        )
+        found = validation.cross_validate(estimator, metrics=metrics, return_curves=curves, verbose=1, **data)
     if as_json:
         click.echo(found.to_json())
     else:
@@ -177,16 +168,8 @@ distboost search --x data.zarr/x --y data.zarr/y --set n_estimators=27 \\
 @overwrite_option
 @click.option("--json", "as_json", is_flag=True, help="Print the results of all settings as JSON.")
 def search(
-    algorithm: str,
-    x: str,
-    y: str | None,
-    sample_weight: str | None,
-    groups: str | None,
-    folds: int,
-    random_state: int,
-    categorical: list[Any] | None,
-    memory_limit: str | None,
-    parameters: tuple[str, ...],
+    estimator: Any,
+    data: dict[str, Any],
     spaces: tuple[str, ...],
     scoring: str,
     n_iter: int | None,
@@ -208,7 +191,7 @@ def search(
     from distboost.io.progress import on_stderr
     from distboost.selection.search import search as find
 
-    estimator, space = _estimator(algorithm, parameters, memory_limit, categorical), _space(spaces)
+    space = _space(spaces)
     for grid in space:
         check_known(estimator, grid, "--space")
     if model is not None:
@@ -218,18 +201,13 @@ def search(
         found = find(
             estimator,
             space,
-            x,
-            y,
-            folds,
-            scoring,
+            scoring=scoring,
             n_iter=n_iter,
             halving=halving,
-            groups=groups,
-            sample_weight=sample_weight,
-            random_state=random_state,
             refit=model is not None,
             checkpoint=checkpoint,
             verbose=1,
+            **data,
         )
     if as_json:
         click.echo(found.to_json())

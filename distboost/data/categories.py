@@ -156,7 +156,7 @@ def merge_counts(known: Counts, found: Counts, feature: int, place: str) -> None
     if len(known) > MOST_CATEGORIES:
         raise LimitError(
             f"feature {feature} of {place} has more than {MOST_CATEGORIES} categories, the most that a feature may have. "
-            "Join the rare ones, or leave it out of categorical_features."
+            "Join the rare ones, or leave it out of ``categorical_features``."
         )
 
 
@@ -188,14 +188,14 @@ def _position(name: Any, given: Any, names: np.ndarray | None) -> int:
     if not isinstance(name, str):
         raise _invalid(given, f"numbers only or names only: it has {name!r:.100}")
     if names is None:
-        raise _invalid(given, "numbers of features or a mask, because the features of X have no names")
+        raise _invalid(given, "numbers of features or a mask, because the features of ``X`` have no names")
     if name not in names.tolist():
-        raise _invalid(given, f"names of features: X has no feature {name!r:.100}")
+        raise _invalid(given, f"names of features: ``X`` has no feature {name!r:.100}")
     return int(names.tolist().index(name))
 
 
-def _invalid(given: Any, expected: str) -> ValueError:
-    return ValueError(f"categorical_features is {given!r:.200}. Expected {expected}.")
+def _invalid(given: Any, expected: str) -> DataError:
+    return DataError(f"``categorical_features`` is {given!r:.200}. Expected {expected}.")
 
 
 def listed(categories: Mapping[int, Categories]) -> list[dict[str, Any]]:

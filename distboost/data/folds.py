@@ -99,7 +99,7 @@ def folds_by_group(
     n_rows = sum(part.sizes)
     if groups.n_rows != n_rows:
         raise DataError(
-            f"{groups.place} has {groups.n_rows} rows, but X has {n_rows}. Pass one group for each row."
+            f"{groups.place} has {groups.n_rows} rows, but ``X`` has {n_rows}. Pass one group for each row."
         )
     groups = groups.near(max(part.sizes))
     ends = np.cumsum(part.sizes)

@@ -205,6 +205,6 @@ def described_group(group: zarr.Group) -> str:
     more = ", ..." if len(arrays) > 20 else ""
     first = arrays[0][0]
     return (
-        f"{place!r} is a zarr group, not an array. Its arrays are: {listed}{more}. Pass one of them: '{place}/{first}', or "
-        f"group[{first!r}]."
+        f"{place!r} is a zarr group, not an array. Its arrays are: {listed}{more}. Pass one of them: "
+        f"'{place}/{first}'``group|, or group[{first!r}]``."
     )

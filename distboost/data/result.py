@@ -45,7 +45,7 @@ _FORMAT = {"format": "distboost-unfinished-prediction", "version": 1}
 _OTHER = {
     "model": "of another model",
     "x": "of other rows, or of rows that were written to since",
-    "proba": "of the other kind (labels or --proba)",
+    "proba": "of the other kind (labels or probabilities)",
     "array": "in chunks of another shape, type or encoding",
 }
 
@@ -131,14 +131,14 @@ class OutputArray:
             other = _difference(self.url, found, self.state)
             if not overwrite:
                 raise DataError(
-                    f"there is an unfinished prediction at {self.url!r}, {other}. Add --overwrite to replace it, or pass another "
-                    "path with --out."
+                    f"there is an unfinished prediction at {self.url!r}, {other}. Replace it with ``overwrite=True``, or pass "
+                    "another path as ``out``."
                 )
         elif present:
             _check_is_array(self.url)
             if not overwrite:
                 raise DataError(
-                    f"there is a zarr array at {self.url!r} already. Choose another path with --out, or add --overwrite."
+                    f"there is a zarr array at {self.url!r} already. Pass another path as ``out``, or ``overwrite=True``."
                 )
         if remove:
             _put(self.store, UNFINISHED, _state({}))  # the next call may then remove the rest
@@ -206,6 +206,6 @@ def _check_is_array(url: str) -> None:
         zarr.open_array(open_store(url), mode="r")
     except Exception as error:
         raise DataError(
-            f"there is something at {url!r} that is not a zarr array, so it is not overwritten. Remove it yourself, or give "
-            "another path with --out."
+            f"there is something at {url!r} that is not a zarr array, so it is not overwritten. Remove it yourself, or pass "
+            "another path as ``out``."
         ) from error

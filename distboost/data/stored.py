@@ -79,7 +79,7 @@ class ZarrSource(Source):
 
     def __init__(self, array: zarr.Array[Any], place: str, packing: Packing | None = None):
         self.stored, self.packing = with_absolute_path(array), packing
-        self.place = f"{place} ({_url(self.stored)})"
+        self.place = f"``{place}`` ({_url(self.stored)})"
         self.shape = array.shape
         self.dtype = np.dtype(array.dtype) if packing is None else packing.dtype
         self.axes = axes_of(array)
@@ -123,7 +123,7 @@ class ZarrSource(Source):
             f"{self.stored.fill_value}: {named}."
         )
         if policy == "error":
-            raise MissingChunkError(f"{message} Write them, or allow this with missing_chunks='warn'.")
+            raise MissingChunkError(f"{message} Write them, or allow this with ``missing_chunks='warn'``.")
         return f"{message} By default, zarr does not write chunks that are all fill value. If these are not, write them again."
 
     def _listing_warning(self) -> str | None:
@@ -133,7 +133,7 @@ class ZarrSource(Source):
         return (
             f"{self.place} cannot be listed: each of its {self.inventory.sizes.size} chunks was asked for by itself. Chunks that "
             "are absent, and those that you may not read, cannot be told apart, and a chunk that is written again meanwhile, in "
-            "the same size, is not noticed. missing_chunks='ignore' hides this warning."
+            "the same size, is not noticed. ``missing_chunks='ignore'`` hides this warning."
         )
 
     def is_unchanged(self) -> bool:

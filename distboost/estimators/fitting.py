@@ -115,8 +115,8 @@ def _check(estimator: CommonParameters, problem: Problem, method: str) -> None:
     categories, n_classes = problem.profile.categories, len(problem.profile.classes)
     if problem.algorithm.needs_values and categories:
         raise DataError(
-            f"feature {min(categories)} has categories, but the similarities of {type(estimator).__name__} are distances "
-            "between numbers. Set categorical_features=None, or learn trees: weak_learner='tree'."
+            f"feature {min(categories)} has categories, but the similarities of ``{type(estimator).__name__}`` are distances "
+            "between numbers. Pass ``categorical_features=None``, or learn trees: ``weak_learner='tree'``."
         )
     check_compression(estimator, n_classes)
     check_method(method, n_classes)
@@ -137,8 +137,8 @@ def learn_more(estimator: CommonParameters, X: Any, y: Any) -> None:
     learned = estimator.learned_
     if not algorithm_of(estimator, len(learned.classes)).scores_suffice:
         raise DataError(
-            f"{type(estimator).__name__} cannot continue on other rows: its rounds depend on more than the scores of the earlier "
-            "ones. Train from the beginning: warm_start=False."
+            f"``{type(estimator).__name__}`` cannot continue on other rows: its rounds depend on more than the scores of the "
+            "earlier ones. Train from the beginning: warm_start=False."
         )
     rows = adapter_of(X, "X")
     with Threads(n_threads(estimator)) as threads:

@@ -45,8 +45,8 @@ def trees_of(estimator: CommonParameters, what: str) -> TreeEnsemble:
     ensemble = estimator.learned_.ensemble
     if not isinstance(ensemble, TreeEnsemble):
         raise DataError(
-            f"{what} is for trees, but the weak learners of this {type(estimator).__name__} are similarities "
-            "(weak_learner='similarity'), which have neither nodes nor splits. Train with weak_learner='tree'."
+            f"{what} is for trees, but the weak learners of this ``{type(estimator).__name__}`` are similarities "
+            "(``weak_learner='similarity'``), which have neither nodes nor splits. Train with ``weak_learner='tree'``."
         )
     return ensemble
 

@@ -32,8 +32,8 @@ def check_n_features(estimator: CommonParameters, n_features: int, place: str) -
     """Raise DataError if rows have another number of features than those of the training."""
     if n_features != estimator.n_features_in_:
         raise DataError(
-            f"{place} has {n_features} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} features "
-            "as input."
+            f"{place} has {n_features} features, but ``{type(estimator).__name__}`` is expecting {estimator.n_features_in_} "
+            "features as input."
         )
 
 
@@ -43,9 +43,9 @@ def compare_names(estimator: CommonParameters, names: np.ndarray | None, place: 
     if known is not None and names is not None:
         check_same(known.tolist(), names.tolist(), place)
     elif names is not None:
-        warn_user(f"{place} has feature names, but {who} was fitted without feature names")
+        warn_user(f"{place} has feature names, but ``{who}`` was fitted without feature names")
     elif known is not None:
-        warn_user(f"{place} does not have valid feature names, but {who} was fitted with feature names")
+        warn_user(f"{place} does not have valid feature names, but ``{who}`` was fitted with feature names")
 
 
 def check_same(known: list[str] | None, names: list[str], place: str) -> None:
@@ -53,7 +53,7 @@ def check_same(known: list[str] | None, names: list[str], place: str) -> None:
     if known is None or known == names:
         return
     unseen, missing = sorted(set(names) - set(known)), sorted(set(known) - set(names))
-    message = "" if place == "X" else f"{place}: "
+    message = "" if place == "``X``" else f"{place}: "
     message += "The feature names should match those that were passed during fit.\n"
     if unseen:
         message += f"Feature names unseen at fit time:\n{_listed(unseen)}"

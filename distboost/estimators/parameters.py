@@ -57,9 +57,9 @@ LEFT_OUT = {
 
 _POSITIVE = Interval(Integral, 1, None, closed="left")
 _COMPRESSED = {
-    "sketch": "only splits of GDMCBoostClassifier with leaf='direction' and of GradBoostClassifier are chosen by lengths of "
-    "residuals alone",
-    "statistic_bits": "only trees of GDMCBoostClassifier with leaf='direction' need no sums of their own statistic",
+    "sketch": "only splits of ``GDMCBoostClassifier`` with ``leaf='direction'`` and of ``GradBoostClassifier`` are chosen by "
+    "lengths of residuals alone",
+    "statistic_bits": "only trees of ``GDMCBoostClassifier`` with ``leaf='direction'`` need no sums of their own statistic",
 }
 _FRACTION = Interval(Real, 0, 1, closed="right")
 
@@ -264,8 +264,8 @@ class CommonParameters(BaseEstimator):
         check_parameters(constraints, more | own_parameters(self), type(self).__name__)
         if self.sampling == "weight" and self.subsample == 1:
             raise DataError(
-                "sampling='weight' needs a subsample below 1, but subsample is 1, which draws all rows. Set the fraction of "
-                "rows to draw, such as subsample=0.2, or leave out sampling."
+                "``sampling='weight'`` needs a subsample below 1, but subsample is 1, which draws all rows. Set the fraction of "
+                "rows to draw, such as ``subsample=0.2``, or leave out sampling."
             )
         return self
 
@@ -332,18 +332,18 @@ def check_compression(estimator: CommonParameters, n_classes: int | None = None)
         given = getattr(estimator, name)
         if given is not None and name not in algorithm.compressions:
             raise DataError(
-                f"{name}={given}, but {type(estimator).__name__} does not accept it with these parameters: {_COMPRESSED[name]}. "
-                f"Set {name}=None, or train such a classifier."
+                f"``{name}={given}``, but ``{type(estimator).__name__}`` does not accept it with these parameters: "
+                f"{_COMPRESSED[name]}. Pass ``{name}=None``, or train such a classifier."
             )
         if given is not None and estimator.sampling == "weight":
             raise DataError(
-                f"{name}={given}, but sampling is 'weight', which draws rows by residuals that are not compressed. Set "
-                f"{name}=None, or sampling='uniform'."
+                f"``{name}={given}``, but sampling is 'weight', which draws rows by residuals that are not compressed. Pass "
+                f"``{name}=None``, or ``sampling='uniform'``."
             )
     if n_classes is not None and estimator.sketch is not None and estimator.sketch >= n_classes:
         raise DataError(
-            f"sketch={estimator.sketch}, but the data have {n_classes} classes: residuals are projected to fewer numbers than "
-            f"classes. Set a sketch of at most {n_classes - 1}, or None."
+            f"``sketch={estimator.sketch}``, but the data have {n_classes} classes: residuals are projected to fewer numbers "
+            f"than classes. Set a sketch of at most {n_classes - 1}, or None."
         )
 
 

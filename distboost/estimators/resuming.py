@@ -17,6 +17,7 @@ from distboost.estimators.parameters import (
     left_out,
 )
 from distboost.estimators.subclasses import library_class
+from distboost.message import Message
 from distboost.model.checkpoint import is_checkpoint, rounds_at
 from distboost.model.learned import Learned
 from distboost.warn import warn_user
@@ -38,14 +39,14 @@ def what_to_resume(estimator: CommonParameters) -> Learned:
     url = None if estimator.checkpoint is None else os.fspath(estimator.checkpoint)
     if hasattr(estimator, "learned_"):
         learned, place = estimator.learned_, "the fitted model"
-    elif url is None:
+    elif url is None or not is_checkpoint(url):
+        lacks = "has no checkpoint" if url is None else f"{url} has no complete one"
+        who = f"``{type(estimator).__name__}``"
         raise NotFittedError(
-            f"resume=True needs a fitted model or a checkpoint, but this {type(estimator).__name__} is not fitted and has no "
-            "checkpoint. Call fit without resume first."
-        )
-    elif not is_checkpoint(url):
-        raise NotFittedError(
-            f"resume=True needs a checkpoint, but {url} has no complete one. Call fit without resume first."
+            Message(
+                f"``resume=True`` needs a fitted model or a checkpoint, but this {who} is not fitted and {lacks}. Train without "
+                "``resume`` first."
+            )
         )
     else:
         kept = load_estimator(url, lambda algorithm: _same_algorithm(estimator, algorithm))
@@ -53,13 +54,13 @@ def what_to_resume(estimator: CommonParameters) -> Learned:
     changed = changed_parameter(estimator, learned)
     if changed is not None:
         raise DataError(
-            f"{place} was made with {changed.name}={changed.before!r}, not {changed.now!r}. Set it to the earlier value, or "
-            "train without resume=True."
+            f"{place} was made with ``{changed.name}={changed.before!r}``, not {changed.now!r}. Set it to the earlier value, or "
+            "train without ``resume=True``."
         )
     if learned.n_rounds > estimator.n_estimators:
         raise DataError(
-            f"{place} has {learned.n_rounds} rounds, more than n_estimators={estimator.n_estimators}. Set n_estimators to "
-            f"{learned.n_rounds} or more, or train without resume=True."
+            f"{place} has {learned.n_rounds} rounds, more than ``n_estimators={estimator.n_estimators}``. Pass ``n_estimators`` "
+            f"to {learned.n_rounds} or more, or train without ``resume=True``."
         )
     if learned is not getattr(estimator, "learned_", None):
         set_features(estimator, kept.n_features_in_, getattr(kept, "feature_names_in_", None))
@@ -72,7 +73,7 @@ def _same_algorithm(estimator: CommonParameters, algorithm: str) -> type[CommonP
     if algorithm != estimator.algorithm_name:
         raise ModelFormatError(
             f"it is a model of the algorithm {algorithm!r}, not of {estimator.algorithm_name!r}, the algorithm of "
-            f"{type(estimator).__name__}. Continue it with the estimator that began it, or pass another checkpoint."
+            f"``{type(estimator).__name__}``. Continue it with the estimator that began it, or pass another checkpoint."
         )
     return library_class(estimator)
 
@@ -94,5 +95,5 @@ def warn_of_rounds(checkpoint: str) -> None:
     if rounds:
         warn_user(
             f"the checkpoint {checkpoint} has {rounds} rounds of an earlier run, which this run will replace. To "
-            "continue from them, fit with resume=True; to keep them, set another folder: checkpoint=..."
+            "continue from them, fit with ``resume=True``; to keep them, set another folder: ``checkpoint=...``"
         )

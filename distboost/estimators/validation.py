@@ -41,13 +41,13 @@ def training_data(estimator: CommonParameters, given: Given, resumed: bool = Fal
     If the training is `resumed`, the names must be those of the estimator.
     """
     no_labels = (
-        f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None. Pass one label per row. "
-        "Only a binned store as X contains labels."
+        f"``no_labels|This {type(estimator).__name__} estimator requires y to be passed, but the target y is None.`` "
+        "Pass one label per row. Only a binned store as ``X`` contains labels."
     )
     data = _labelled(estimator, adapter_of(given.X, "X"), given.y, given.sample_weight, "", no_labels)
     names = data.names
     if resumed:
-        compare_names(estimator, names, "X")
+        compare_names(estimator, names, "``X``")
         names = getattr(estimator, "feature_names_in_", None)
     set_features(estimator, data.n_features, names)
     data.set_categorical(estimator.categorical_features, names)
@@ -72,8 +72,8 @@ def _labelled(
         raise DataError(no_labels)
     if weights is not None:
         raise DataError(
-            f"sample_weight cannot be combined with the binned store {store.url!r}, which has its own weights. Bin the data with "
-            "these weights: distboost.bin(X, y, out, sample_weight=...), or distboost bin --sample-weight."
+            f"``sample_weight`` cannot be combined with the binned store {store.url!r}, which has its own weights. Bin the data "
+            "with these weights: ``bin_weights|distboost.bin(X, y, out, sample_weight=...)``."
         )
     return store
 
@@ -122,14 +122,14 @@ def _named_sets(eval_set: Any) -> dict[str, Any]:
     if isinstance(eval_set, Mapping):
         for name in eval_set:
             if not (isinstance(name, str) and name and is_unicode(name)):
-                raise DataError(f"eval_set has a set of the name {name!r:.100}. Name each set by a text.")
+                raise DataError(f"``eval_set`` has a set of the name {name!r:.100}. Name each set by a text.")
         named = dict(eval_set)
     elif isinstance(eval_set, list) and len(eval_set) != 1:
         named = {f"{UNNAMED}_{n}": entry for n, entry in enumerate(eval_set)}
     else:
         named = {UNNAMED: eval_set[0] if isinstance(eval_set, list) else eval_set}
     if not named:
-        raise DataError("eval_set is empty. Omit it, or pass at least one set: {'name': (X, y)}.")
+        raise DataError("``eval_set`` is empty. Omit it, or pass at least one set: {'name': (X, y)}.")
     return named
 
 
@@ -141,21 +141,21 @@ def _evaluation_rows(estimator: CommonParameters, entry: Any, place: str) -> Dat
         items = (
             f"{len(given)} items" if isinstance(given, (tuple, list)) else f"the type {type(given).__name__}"
         )
-        raise DataError(f"{place} has {items}. Pass (X, y) or (X, y, sample_weight).")
+        raise DataError(f"``{place}`` has {items}. Pass ``labelled|(X, y) or (X, y, sample_weight)``.")
     X, y, weights = (*given, None)[:3]
     if isinstance(X, tuple) and any(hasattr(part, "shape") and len(part.shape) > 1 for part in X):
         raise DataError(
-            f"{place} is a tuple of sets. Pass a list, [(X, y), (X2, y2)], or a dict of sets by name."
+            f"``{place}`` is a tuple of sets. Pass a list, [(X, y), (X2, y2)], or a dict of sets by name."
         )
     x = adapter_of(X, place if y is None else f"{place} X")
-    no_labels = f"{place} has no labels. Pass (X, y) or (X, y, sample_weight)."
+    no_labels = f"``{place}`` has no labels. Pass ``labelled|(X, y) or (X, y, sample_weight)``."
     return _labelled(estimator, x, y, weights, f"{place} ", no_labels)
 
 
 def judged_data(estimator: CommonParameters, given: Given) -> RawDataset:
     """Return labelled rows to compare predictions with."""
     if given.y is None:
-        raise DataError("y is None: pass one label per row, to compare the predictions with.")
+        raise DataError("``y`` is None: pass one label per row, to compare the predictions with.")
     rows = _opened(estimator, given.X).checked(estimator)
     with storage_options(estimator.storage_options):
         data = dataset_of(rows, adapter_of(given.y, "y").checked_labels(), given.sample_weight)
@@ -193,7 +193,7 @@ def checked_rows(estimator: CommonParameters, rows: Input) -> np.ndarray | Frame
     check_n_features(estimator, source.shape[1], "X")
     if not source.n_rows:  # of a data frame: scikit-learn has checked arrays
         raise DataError(
-            f"X: Found array with 0 sample(s) (shape={source.shape}) while a minimum of 1 is required."
+            f"``X``: Found array with 0 sample(s) (shape={source.shape}) while a minimum of 1 is required."
         )
     found: np.ndarray | FrameRows = source.part(0, source.n_rows)
     return found
@@ -213,4 +213,4 @@ def finite_rows(estimator: CommonParameters, rows: Input, threads: Threads) -> n
 
 def check_names(estimator: CommonParameters, X: Any) -> None:
     """Compare the names of the features of X with those of the training."""
-    compare_names(estimator, adapter_of(X, "X").values().names, "X")
+    compare_names(estimator, adapter_of(X, "X").values().names, "``X``")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
-import click
 import numpy as np
 
 from distboost.data.axes import spans
@@ -20,6 +20,8 @@ from distboost.io.progress import phases_shown
 from distboost.io.storage import local_path
 from distboost.prediction import streamed
 from distboost.prediction.streamed import check_features, counted, each, rows_per_task
+
+log = logging.getLogger("distboost.prediction")
 
 
 def write_predictions(
@@ -54,7 +56,7 @@ def write_predictions(
         todo = [(start, stop) for start, stop in row_spans if result.key(start) not in kept]
         done = source.n_rows - sum(stop - start for start, stop in todo)
         if done:
-            click.echo(f"{out}: continuing after {done:,} rows that were predicted before", err=True)
+            log.info(f"{out}: continuing after {done:,} rows that were predicted before")
         calls = ((source.part(a, b), a, result, source.place) for a, b in todo)
         answer = probabilities_answer(model) if proba else class_answer(model)
         with columns_named(model), phases_shown(verbose) as phases:
@@ -63,7 +65,7 @@ def write_predictions(
                 pass
         if changed([source]):
             raise DataError(
-                f"{source.place} was changed during the prediction. Repeat the command with --overwrite when it is stable."
+                f"{source.place} was changed during the prediction. Repeat this with ``overwrite=True`` when it is stable."
             )
     return result.array
 
@@ -73,7 +75,7 @@ def _check_apart(x: str, out: str) -> None:
     x, out = (str(path.resolve()) if (path := local_path(url)) else url.rstrip("/") for url in (x, out))
     if f"{out}/".startswith(f"{x}/") or f"{x}/".startswith(f"{out}/"):
         raise DataError(
-            f"--out {out!r} and --x {x!r} are the same place, or one is within the other. Choose another place with --out."
+            f"``out`` {out!r} and ``X`` {x!r} are the same place, or one is within the other. Pass another place as ``out``."
         )
 
 

@@ -244,10 +244,15 @@ def _entries(forest: Forest) -> Entries:
     )
     false[len(inner) :] = len(tree) + np.arange(len(alone))
     return Entries(
-        place, roots, true, leaves[0], false, leaves[1],
-        np.concatenate([tree, nodes.tree[alone]]),
-        np.concatenate([(number - turn) % n_leaves[tree], np.zeros(len(alone), int)]),
-    )  # fmt: skip
+        place=place,
+        roots=roots,
+        true=true,
+        true_leaf=leaves[0],
+        false=false,
+        false_leaf=leaves[1],
+        tree=np.concatenate([tree, nodes.tree[alone]]),
+        number=np.concatenate([(number - turn) % n_leaves[tree], np.zeros(len(alone), int)]),
+    )
 
 
 def _leaf_numbers(graph: Graph, forest: Forest) -> str:

@@ -61,7 +61,7 @@ class ArrayInput(NearInput):
                 raise DataError(f"{self.place}: {error}") from error
             raise DataError(
                 f"column {text.column} of {self.place} has the text {text.value!r:.100} in row {text.row}, which is no number. "
-                "Encode it, or pass a data frame, of which categorical_features may name columns of text."
+                "Encode it, or pass a data frame, of which ``categorical_features`` may name columns of text."
             ) from error
         return ArrayInput(values, self.place, self._names)
 

@@ -57,8 +57,8 @@ class TableInput(Input):
             is_category = column.dtype in (nw.Categorical, nw.Enum)
             if is_category and d not in wanted and not (isinstance(given, str) and given == "from_dtype"):
                 raise DataError(
-                    f"the column {name!r} of {self.place} has categories, but categorical_features={given!r:.100} does not name "
-                    "it. Name it too, or drop it."
+                    f"the column {name!r} of {self.place} has categories, but ``categorical_features={given!r:.100}`` does not "
+                    "name it. Name it too, or drop it."
                 )
             if is_category or (d in wanted and not (column.dtype.is_numeric() or column.dtype == nw.Boolean)):
                 labels[d] = _storable(self._labels_of(column), name, self.place)
@@ -344,7 +344,7 @@ def numbers_of(column: nw.Series[Any], name: Any, place: str) -> np.ndarray:
 def _not_numbers(name: Any, place: str, what: str) -> DataError:
     return DataError(
         f"the column {name!r} of {place} has no numbers ({what}). Encode it, for instance as "
-        f"categories: categorical_features=[{name!r}], or drop it."
+        f"categories: ``categorical_features=[{name!r}]``, or drop it."
     )
 
 

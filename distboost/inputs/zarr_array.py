@@ -109,7 +109,7 @@ class _Chunkwise:
 
 def at_path(url: str | os.PathLike[str], name: str) -> zarr.Array[Any] | NoArray:
     """Return the zarr array at a path or URL; raise StoreError if nobody can tell what is there."""
-    place = repr(os.fspath(url))
+    name, place = f"``{name}``", repr(os.fspath(url))
     try:
         store = open_store(url)
         return retried(
@@ -120,7 +120,7 @@ def at_path(url: str | os.PathLike[str], name: str) -> zarr.Array[Any] | NoArray
         if is_binned(store):
             text = (
                 f"{name}: {place} is a binned store, which has its own labels and weights. To train on it, pass it alone, "
-                "without y and sample_weight. For anything else, pass the array that it was made from."
+                "without ``y`` and ``sample_weight``. For anything else, pass the array that it was made from."
             )
             return NoArray(url, DataError(text), is_binned=True)
         group = found_group(store)
@@ -161,7 +161,7 @@ def _attributed(array: zarr.Array[Any], place: str) -> np.ndarray | None:
     n_features = array.shape[1]
     if not isinstance(names, list) or len(names) != n_features or not all(isinstance(n, str) for n in names):
         raise DataError(
-            f"{place}: {owner} {FEATURE_NAMES} is {str(names)!r:.100}, expected a list of {n_features} texts, one for each "
+            f"``{place}``: {owner} {FEATURE_NAMES} is {str(names)!r:.100}, expected a list of {n_features} texts, one for each "
             "column. Correct it, or remove it."
         )
     return np.array(names, dtype=object)
@@ -176,7 +176,9 @@ def _of_group(array: zarr.Array[Any], place: str) -> Any:
         read = partial(
             zarr.open_group, group, mode="r", zarr_format=array.metadata.zarr_format, use_consolidated=False
         )
-        attributes: dict[str, Any] = retried(read, f"the attributes of the group of {place}").attrs.asdict()
+        attributes: dict[str, Any] = retried(
+            read, f"the attributes of the group of ``{place}``"
+        ).attrs.asdict()
         return attributes.get(FEATURE_NAMES, attributes.get(MANIFEST, {}).get(FEATURE_NAMES))
     except (FileNotFoundError, ContainsArrayError, NodeTypeValidationError):
         return None  # the array is not in a group
@@ -186,7 +188,7 @@ def _of_group(array: zarr.Array[Any], place: str) -> Any:
         if not is_damage(error):
             raise
         raise StoreError(
-            f"the attributes of the group of {place}, which may name the features, cannot be used ({quoted(error)}). Restore "
+            f"the attributes of the group of ``{place}``, which may name the features, cannot be used ({quoted(error)}). Restore "
             "them from a copy, or write them again."
         ) from error
 

@@ -51,8 +51,8 @@ def protocol_needed(url: str | os.PathLike[str]) -> Iterator[None]:
         if not options_for(url):
             raise
         raise DataError(
-            f"{os.fspath(url)!r} cannot be opened with the storage_options {options_for(url)}: {error}. Pass options that its "
-            "file system accepts."
+            f"{os.fspath(url)!r} cannot be opened with the ``storage_options`` {options_for(url)}: {error}. Pass options that "
+            "its file system accepts."
         ) from error
     except (ImportError, ValueError) as error:
         for link in os.fspath(url).split("::"):  # a chain of file systems, such as simplecache::s3://bucket/x

@@ -24,6 +24,7 @@ from tenacity import (
 
 from distboost.errors import DistboostError, StoreError
 from distboost.io.remote import is_remote, remote_may_pass
+from distboost.message import Message
 
 ATTEMPTS = 6
 FIRST_WAIT = 0.1  # seconds; each further one is three times as long
@@ -140,7 +141,7 @@ def _policy(what: What, doing: str, reread: bool) -> dict[str, Any]:
         cause = quoted(state.outcome.exception() or AssertionError())
         log.warning(
             "%s cannot be %s (%s): attempt %d of %d in %.1f s",
-            text_of(what), doing, cause, state.attempt_number + 1, ATTEMPTS, state.next_action.sleep,
+            Message(text_of(what)), doing, cause, state.attempt_number + 1, ATTEMPTS, state.next_action.sleep,
         )  # fmt: skip
 
     return {

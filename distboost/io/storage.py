@@ -202,7 +202,7 @@ def read_array(url: str) -> np.ndarray:
     except FileNotFoundError as error:
         raise StoreError(
             f"{url}, which was written before, is not visible to {here()}: {quoted(error)}. Set a place that all workers share: "
-            "scratch=..."
+            "``scratch=...``"
         ) from error
     return retried(lambda: np.asarray(array[:]), url)
 

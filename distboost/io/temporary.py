@@ -79,7 +79,7 @@ def own(folder: Path) -> None:
             release(folder)
         raise StoreError(
             f"cannot make a folder in {folder.parent}, for data that do not fit in memory ({error.strerror}). "
-            "Set another directory: scratch=..."
+            "Set another directory: ``scratch=...``"
         ) from error
 
 

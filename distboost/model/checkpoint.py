@@ -98,7 +98,7 @@ class Manifest(NamedTuple):
             raise
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ModelFormatError(
-                f"{where} is not the manifest of a checkpoint, or it is damaged: {error}. Train again, without resume."
+                f"{where} is not the manifest of a checkpoint, or it is damaged: {error}. Train again, without ``resume``."
             ) from error
 
 
@@ -179,7 +179,7 @@ def _arrays(url: str, segment: Segment) -> dict[str, np.ndarray]:
         )
         raise ModelFormatError(
             f"{place} ({size}) was truncated or altered: its size and digest are not those in the manifest "
-            f"({segment.n_bytes} bytes). Train again, without resume."
+            f"({segment.n_bytes} bytes). Train again, without ``resume``."
         )
     return decoded(content, place)[1]
 
@@ -223,7 +223,7 @@ class WriteInterval(NamedTuple):
             return cls(None, float(parse_timedelta(every, default=False)))
         except (ValueError, KeyError, IndexError, OverflowError) as error:
             raise DataError(
-                f"checkpoint_every is {every!r}. Set a number of rounds such as 10, or a time as a text such as '30s'."
+                f"``checkpoint_every`` is {every!r}. Set a number of rounds such as 10, or a time as a text such as '30s'."
             ) from error
 
     def is_over(self, rounds: int, seconds: float) -> bool:
@@ -335,7 +335,7 @@ class Checkpoint:
         except Exception as error:  # an object store's library has errors of its own
             raise CheckpointError(
                 f"cannot write the checkpoint {self.url}: {what}: {_reason(error, self.url)}. The previous checkpoint is intact. "
-                "Correct the cause, then continue from it with resume=True."
+                "Correct the cause, then continue from it with ``resume=True``."
             ) from error
 
     def _leftover_files(self) -> set[str]:

@@ -145,15 +145,15 @@ class CompactTrees(NamedTuple):
         padded = _aligned((len(values), -(-values.shape[1] // SCORE_LANES) * SCORE_LANES), values.dtype)
         padded[:, : values.shape[1]] = values
         return cls(
-            features.astype(np.uint64),
-            thresholds,
-            offsets.astype(np.uint64),
-            missing,
-            np.column_stack([column, bound, *sides]).astype(np.uint32),
-            np.column_stack([arrays["roots"], arrays["value_offsets"]]),
-            padded,
-            leaves,
-            sets,
+            features=features.astype(np.uint64),
+            thresholds=thresholds,
+            offsets=offsets.astype(np.uint64),
+            missing=missing,
+            nodes=np.column_stack([column, bound, *sides]).astype(np.uint32),
+            starts=np.column_stack([arrays["roots"], arrays["value_offsets"]]),
+            values=padded,
+            leaves=leaves,
+            sets=sets,
         )
 
     def ranked(self, X: np.ndarray, first: int, last: int) -> np.ndarray:

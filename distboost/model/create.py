@@ -37,4 +37,6 @@ def read_ensemble(
     if algorithm.needs_values:
         return SimilarityEnsemble.from_arrays(arrays, n_features, n_scores)
     per_round = algorithm.learners_per_round
-    return TreeEnsemble.from_arrays(arrays, n_features, n_scores, per_round, has_covers, categories)
+    return TreeEnsemble.from_arrays(
+        arrays, n_features, n_scores, per_round, has_covers=has_covers, categories=categories
+    )

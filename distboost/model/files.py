@@ -198,7 +198,7 @@ def _watch(stored: Stored) -> Watch:
         )
     if type(found.min_delta) is not float or not 0 <= found.min_delta < np.inf:
         raise ModelFormatError(
-            f"the min_delta of its evaluation is {found.min_delta!r:.100}, not a number >= 0."
+            f"the ``min_delta`` of its evaluation is {found.min_delta!r:.100}, not a number >= 0."
         )
     return found._replace(sets=tuple(found.sets), metrics=tuple(found.metrics))
 

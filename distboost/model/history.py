@@ -140,8 +140,8 @@ class History:
         if self.watch.sets and sets != known:
             raise DataError(
                 f"the earlier run was evaluated on {_described(*known)}, this one on {_described(*sets)}. Later rounds have "
-                "changed the earlier ones, so their losses on other sets are not known. Pass the same eval_set and "
-                "eval_metric, or train without resume=True."
+                "changed the earlier ones, so their losses on other sets are not known. Pass the same ``eval_set`` and "
+                "``eval_metric``, or train without ``resume=True``."
             )
         n_rounds, ours, theirs = len(self.train_loss), self.series(), earlier.series()
         for name, values in ours.items():
@@ -183,15 +183,15 @@ class History:
         }
         first: Mapping[str, float] = next(iter(last.values()), {})
         return Progress(
-            len(self.train_loss),
-            n_rounds,
-            self.train_loss[-1],
-            self.train_error[-1],
-            first.get(LOSS),
-            first.get(ERROR),
-            last,
-            self.best_round() if last else None,
-            model,
+            round=len(self.train_loss),
+            n_rounds=n_rounds,
+            train_loss=self.train_loss[-1],
+            train_error=self.train_error[-1],
+            eval_loss=first.get(LOSS),
+            eval_error=first.get(ERROR),
+            evaluations=last,
+            best_round=self.best_round() if last else None,
+            model=model,
         )
 
 

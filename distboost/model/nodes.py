@@ -10,7 +10,7 @@ import numpy as np
 from distboost.model.trees import TreeEnsemble
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Nodes:
     """The nodes of trees. In each tree, inner nodes come first, each before its children, then the leaves; node 0 is the root.
 
@@ -75,20 +75,20 @@ class Nodes:
         leaf[leaves] = np.arange(offsets[-1])
         unknown = np.full(starts[-1], np.nan)
         nodes = cls(
-            starts,
-            tree,
-            np.arange(starts[-1]) - starts[tree],
-            leaf >= 0,
-            column("feature", -1),
-            child("left"),
-            child("right"),
-            column("threshold", np.nan),
-            column("gain", np.nan),
-            column("missing_left", False),
-            column("category_set", -1) if "category_set" in arrays else np.full(starts[-1], -1),
-            leaf,
-            unknown,
-            unknown,
+            starts=starts,
+            tree=tree,
+            number=np.arange(starts[-1]) - starts[tree],
+            is_leaf=leaf >= 0,
+            feature=column("feature", -1),
+            left=child("left"),
+            right=child("right"),
+            threshold=column("threshold", np.nan),
+            gain=column("gain", np.nan),
+            missing_left=column("missing_left", False),
+            category_set=column("category_set", -1) if "category_set" in arrays else np.full(starts[-1], -1),
+            leaf=leaf,
+            rows=unknown,
+            weight=unknown,
         )
         if not ensemble.has_covers:
             return nodes

@@ -179,6 +179,7 @@ class TreeEnsemble(Ensemble):
         n_features: int,
         n_scores: int,
         per_round: int,
+        *,
         has_covers: bool,
         categories: Mapping[int, Categories] | None = None,
     ) -> TreeEnsemble:

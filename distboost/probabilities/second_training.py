@@ -144,15 +144,16 @@ def calibrated_by_second_training(training: Training, learned: Learned, counts: 
             if settings.calibration != "auto":
                 raise
             warn_user(
-                f"the probabilities are not calibrated: in the second training, {error} Pass an eval_set, or calibration=None."
+                f"the probabilities are not calibrated: in the second training, {error.marked} Pass ``eval_set=(X, y)``, or "
+                "``calibration=None``."
             )
             return learned
         if left_out is None and settings.calibration == "auto":
             return learned
         if left_out is None:
             raise DataError(
-                f"calibration={settings.calibration!r} needs rows to leave out of a second training, but there are only "
-                f"{counts.n_rows} rows. Pass an eval_set, or calibration=None."
+                f"``calibration={settings.calibration!r}`` needs rows to leave out of a second training, but there are only "
+                f"{counts.n_rows} rows. Pass ``eval_set=(X, y)``, or ``calibration=None``."
             )
     calibration = left_out
     if share < 1:

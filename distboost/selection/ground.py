@@ -144,6 +144,7 @@ class Grounds:
         self,
         first: CommonParameters,
         data: Dataset,
+        *,
         groups: Any,
         n_folds: int,
         seed: int,
@@ -211,15 +212,17 @@ def opened(
         data = training_data(first, given)
         runtime = stack.enter_context(runtime_of(estimator, data.n_rows * data.n_features, [load_merge]))
         stack.enter_context(columns_named(first))
-        yield Grounds(first, data, groups, n_folds, seed, runtime, stack)
+        yield Grounds(first, data, groups=groups, n_folds=n_folds, seed=seed, runtime=runtime, stack=stack)
 
 
 def check_folds(n_folds: int, seed: int) -> None:
-    """Raise ValueError unless rows can be divided into so many folds, by this seed."""
+    """Raise DataError unless rows can be divided into so many folds, by this seed."""
     if not (isinstance(n_folds, Integral) and 2 <= n_folds <= MOST_FOLDS):
-        raise ValueError(f"folds is {n_folds!r}, expected a whole number from 2 to {MOST_FOLDS}.")
+        raise DataError(f"folds is {n_folds!r}, expected a whole number from 2 to {MOST_FOLDS}.")
     if not isinstance(seed, Integral):
-        raise ValueError(f"random_state is {seed!r}, expected a whole number: equal calls give equal folds.")
+        raise DataError(
+            f"``random_state`` is {seed!r}, expected a whole number: equal calls give equal folds."
+        )
 
 
 def check_estimator(estimator: Any) -> None:
@@ -229,11 +232,11 @@ def check_estimator(estimator: Any) -> None:
     check_methods(estimator, "this function", "Use that of sklearn.model_selection, which calls them.")
     if estimator.early_stopping_rounds is not None:
         raise DataError(
-            f"early_stopping_rounds={estimator.early_stopping_rounds}, but the only other rows are those to judge by. "
-            "Set early_stopping_rounds=None, and choose the number of rounds by the results."
+            f"``early_stopping_rounds={estimator.early_stopping_rounds}``, but the only other rows are those to judge by. "
+            "Pass ``early_stopping_rounds=None``, and choose the number of rounds by the results."
         )
     if estimator.validation_fraction is not None:
         raise DataError(
-            f"validation_fraction={estimator.validation_fraction}, but the rows to judge by are those of the folds. Set "
-            "validation_fraction=None."
+            f"``validation_fraction={estimator.validation_fraction}``, but the rows to judge by are those of the folds. Pass "
+            "``validation_fraction=None``."
         )

@@ -14,6 +14,7 @@ from distboost.data.axes import spans
 from distboost.data.blocks import AnyRows, BinnedSet
 from distboost.data.profile import Profile
 from distboost.data.work import TaskRunner
+from distboost.errors import DataError
 from distboost.estimators.evaluating import judge_of
 from distboost.estimators.parameters import CommonParameters, algorithm_of
 from distboost.evaluation.metrics import METRICS, Totals, chosen
@@ -66,14 +67,14 @@ class BinnedJudge:
 
 
 def numbers_of(names: Any) -> dict[str, str]:
-    """Return the group of each metric; raise ValueError unless all are numbers."""
+    """Return the group of each metric; raise DataError unless all are numbers."""
     groups = chosen(names, NUMBERS)
     if not groups:
-        raise ValueError("metrics is empty. Pass the names of some metrics, or None for the default.")
+        raise DataError("``metrics`` is empty. Pass the names of some metrics, or None for the default.")
     for name in groups:
         if name not in NUMBERS:
-            raise ValueError(
-                f"metrics has {name!r}, which is not a number. Pass some of {', '.join(NUMBERS)}."
+            raise DataError(
+                f"``metrics`` has {name!r}, which is not a number. Pass some of {', '.join(NUMBERS)}."
             )
     return groups
 
@@ -86,10 +87,10 @@ class Scoring(NamedTuple):
 
     @classmethod
     def of(cls, name: str) -> Scoring:
-        """Return the scoring of this name, as scikit-learn names it; raise ValueError if there is none."""
+        """Return the scoring of this name, as scikit-learn names it; raise DataError if there is none."""
         known = {f"neg_{m}" if m in LOSSES else m: cls(m, -1 if m in LOSSES else 1) for m in NUMBERS}
         if not isinstance(name, str) or name not in known:
-            raise ValueError(f"scoring is {name!r}, expected one of {', '.join(known)}.")
+            raise DataError(f"``scoring`` is {name!r}, expected one of {', '.join(known)}.")
         return known[name]
 
 
@@ -97,6 +98,7 @@ def judged(
     model: CommonParameters,
     rows: BinnedSet,
     profile: Profile,
+    *,
     weighted: bool,
     groups: Mapping[str, str],
     work: TaskRunner,

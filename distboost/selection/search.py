@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
-from distboost.errors import ArgumentError
+from distboost.errors import ArgumentError, DataError
 from distboost.estimators.parameters import CommonParameters, deciding_parameters
 from distboost.estimators.subclasses import adjusted
 from distboost.estimators.validation import Given
@@ -122,7 +122,7 @@ def search(
         trials_shown("search", n_trials, verbose) as done,
         opened(estimator, given, groups, folds, random_state) as grounds,
     ):
-        stages = _Stages(settings, models, grounds, folds, wanted, kept, done)
+        stages = _Stages(settings, models, grounds, n_folds=folds, scoring=wanted, kept=kept, done=done)
         for rung in rungs:
             stages.climb(rung)
     results = _cv_results(settings, stages.results, stages.rungs, stages.rounds)
@@ -134,10 +134,19 @@ def search(
         start = time.perf_counter()
         fitted = clone(estimator).set_params(**settings[best]).fit(X, y, sample_weight)
         seconds = time.perf_counter() - start
-    return SearchResult(results, best, settings[best], score, fitted, seconds, folds, scoring)
+    return SearchResult(
+        cv_results_=results,
+        best_index_=best,
+        best_params_=settings[best],
+        best_score_=score,
+        best_estimator_=fitted,
+        refit_time_=seconds,
+        n_splits_=folds,
+        scoring=scoring,
+    )
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class SearchResult:
     """The results of a search, with the names of scikit-learn's searches. As text it is a table of the best settings.
 
@@ -214,6 +223,7 @@ class _Stages:
         settings: list[Setting],
         models: list[CommonParameters],
         grounds: Grounds,
+        *,
         n_folds: int,
         scoring: Scoring,
         kept: KeptResults,
@@ -276,11 +286,11 @@ def _settings(space: Any, n_iter: int | None, seed: int) -> list[Setting]:
         _check_lists(space)
         settings = list(ParameterGrid(space))
         if not settings:
-            raise ValueError("space has no settings. List at least one value of each parameter.")
+            raise DataError("``space`` has no settings. List at least one value of each parameter.")
         return settings
     if not (isinstance(n_iter, Integral) and n_iter >= 1):
-        raise ValueError(
-            f"n_iter is {n_iter!r}, expected a whole number of at least 1, or None for all combinations."
+        raise DataError(
+            f"``n_iter`` is {n_iter!r}, expected a whole number of at least 1, or None for all combinations."
         )
     with warnings.catch_warnings():  # a space of fewer settings is tried as a whole
         warnings.filterwarnings("ignore", "The total space of parameters", UserWarning)
@@ -292,19 +302,19 @@ def _check_space(space: Any) -> None:
     parts = [space] if isinstance(space, Mapping) else space
     if not isinstance(parts, list | tuple) or not all(isinstance(part, Mapping) for part in parts):
         raise ArgumentError(
-            f"space is {space!r:.100}, expected a dict of lists of values by parameter, such as {{'max_depth': [4, 6]}}, or a "
-            "list of such dicts."
+            f"``space`` is {space!r:.100}, expected a dict of lists of values by parameter, such as {{'max_depth': [4, 6]}}, or "
+            "a list of such dicts."
         )
 
 
 def _check_lists(space: Any) -> None:
-    """Raise ValueError if a parameter has a distribution: it has no list of all values."""
+    """Raise DataError if a parameter has a distribution: it has no list of all values."""
     for part in [space] if isinstance(space, Mapping) else space:
         for name, values in part.items():
             if hasattr(values, "rvs"):
-                raise ValueError(
-                    f"space has a distribution of {name}, from which n_iter settings must be drawn. Pass n_iter, or a list of "
-                    "values."
+                raise DataError(
+                    f"``space`` has a distribution of {name}, from which ``n_iter`` settings must be drawn. Pass ``n_iter``, or "
+                    "a list of values."
                 )
 
 

@@ -62,6 +62,7 @@ def tried(
     ground: Ground,
     number: int,
     groups: Mapping[str, str],
+    *,
     watched: bool = False,
     earlier: Learned | None = None,
 ) -> Trial:
@@ -85,9 +86,11 @@ def tried(
     keep_values = algorithm_of(model, len(ground.profile.classes)).needs_values
     fold = ground.fold(number, model, keep_values)
     probable = not {PROBABILITIES, RANKING}.isdisjoint(groups.values())
-    set_learned(model, _learned(model, ground, fold, watched, probable, earlier))
+    set_learned(model, _learned(model, ground, fold, watched=watched, probable=probable, earlier=earlier))
     fitted = time.perf_counter()
-    metrics = judged(model, fold.judge, fold.profile, ground.store.weighted, groups, ground.runtime)
+    metrics = judged(
+        model, fold.judge, fold.profile, weighted=ground.store.weighted, groups=groups, work=ground.runtime
+    )
     return Trial(metrics, fitted - start, time.perf_counter() - fitted, model)
 
 
@@ -95,6 +98,7 @@ def _learned(
     model: CommonParameters,
     ground: Ground,
     fold: Fold,
+    *,
     watched: bool,
     probable: bool,
     earlier: Learned | None,

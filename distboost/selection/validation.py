@@ -107,7 +107,7 @@ def cross_validate(
     ):
         for number in range(folds):
             model = clone(estimator)
-            trials.append(tried(model, grounds.of(model), number, wanted, return_curves))
+            trials.append(tried(model, grounds.of(model), number, wanted, watched=return_curves))
             log.info("fold %d of %d: %s", number + 1, folds, trials[-1].metrics)
             done(", ".join(f"{name} {value:.6g}" for name, value in trials[-1].metrics.items()))
     values: dict[str, Any] = {

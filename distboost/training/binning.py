@@ -118,14 +118,14 @@ def bin(
     limit, place = parse_limit(memory_limit), url_of(out, "out")
     if y is None:
         raise DataError(
-            "y is None: pass one label per row. A binned store has the labels that its rows are trained on."
+            "``y`` is None: pass one label per row. A binned store has the labels that its rows are trained on."
         )
     with options.storage_options(storage_options):
         x = adapter_of(X, "X").coded(categorical_features)
         if x.labels and keep_values:
             raise DataError(
-                f"feature {min(x.labels)} has labels, and keep_values stores numbers. Leave out keep_values, or pass codes "
-                "instead of labels."
+                f"feature {min(x.labels)} has labels, and ``keep_values`` stores numbers. Leave out ``keep_values``, or pass "
+                "codes instead of labels."
             )
         data = dataset_of(x, y, sample_weight)
     data.set_categorical(categorical_features, data.names)
@@ -150,7 +150,8 @@ def _for_binning(limit: int, data: RawDataset, max_bins: int, work: TaskRunner, 
     least = libraries + data.least_ingest(max_bins, work, keep_values)
     if limit < least:
         raise LimitError(
-            f"memory_limit is {megabytes(limit)} per process, but reading and binning {data.place} takes {megabytes_up(least)}, "
-            f"libraries included. Raise the limit to that, or rechunk the arrays into smaller chunks: {data.largest_chunk()}."
+            f"``memory_limit`` is {megabytes(limit)} per process, but reading and binning {data.place} takes "
+            f"{megabytes_up(least)}, libraries included. Raise the limit to that, or rechunk the arrays into smaller chunks: "
+            f"{data.largest_chunk()}."
         )
     return limit - libraries

@@ -104,7 +104,7 @@ def _content(url: str) -> bytes:
         return read(url)
     except FileNotFoundError:
         raise DataError(
-            f"there is no log of events at {url}. Pass the file that EventLog, or 'distboost train --events', has written."
+            f"there is no log of events at {url}. Pass the file that ``EventLog`` has written."
         ) from None
 
 

@@ -32,6 +32,7 @@ from distboost.training.memory_rows import LEAST_WINDOW, ORDER_BYTES, divide_row
 PROCESS_BYTES = 410 * 10**6
 READING_BYTES = 330 * 10**6
 WORKER_BYTES = 260 * 10**6
+_SIZES = " (``max_depth``, ``max_leaf_nodes``)"
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def parse_limit(given: int | str | None) -> int | None:
             raise ValueError("a process needs memory")
     except ValueError as error:
         raise LimitError(
-            f"memory_limit is {given!r}. Set a number of bytes, or a text such as '2GB'."
+            f"``memory_limit`` is {given!r}. Set a number of bytes, or a text such as '2GB'."
         ) from error
     return limit
 
@@ -307,12 +308,12 @@ def _rows_refused(
     planner: _Planner, needs: _Needs, limit: int, leader_limit: int | None, enough: int
 ) -> LimitError:
     task = planner.task
-    begun, remedy = f"memory_limit is {megabytes(limit)} per process", "Raise the limit to that"
+    begun, remedy = f"``memory_limit`` is {megabytes(limit)} per process", "Raise the limit to that"
     if planner.on_cluster and limit != leader_limit:
         begun = f"a Dask worker may use {megabytes(limit)} before it spills"
         remedy = "Start workers that may use as much (distributed.worker.memory.spill is the share of their memory limit)"
         if leader_limit is not None and leader_limit < enough:
-            remedy += ", and raise memory_limit to that"
+            remedy += ", and raise ``memory_limit`` to that"
     if needs.reading > needs.training:
         return LimitError(
             f"{begun}, but reading and binning the arrays take {megabytes(enough)}, libraries included, even for as few rows at "
@@ -329,14 +330,16 @@ def _rows_refused(
 
 def _leader_refused(limit: int, needed: int) -> LimitError:
     return LimitError(
-        f"memory_limit is {megabytes(limit)} per process, but the process that calls fit takes {megabytes_up(needed)}. Raise the "
-        "limit to that. `distboost plan` shows what takes the memory."
+        f"``memory_limit`` is {megabytes(limit)} per process, but ``caller|the process that calls fit`` takes "
+        f"{megabytes_up(needed)}. Raise the limit to that. `distboost plan` shows what takes the memory."
     )
 
 
 def _how_to_save(task: Task) -> str:
     wide = task.limits.max_depth is None and task.limits.max_leaf_nodes is None
-    return f"{'limit' if wide else 'reduce'} the size of the trees (max_depth, max_leaf_nodes) or the number of bins (max_bins)"
+    return (
+        f"{'limit' if wide else 'reduce'} the size of the trees{_SIZES} or the number of bins (``max_bins``)"
+    )
 
 
 def excess_warning(found: MemoryPlan) -> str | None:
@@ -348,10 +351,9 @@ def excess_warning(found: MemoryPlan) -> str | None:
         return None
     most = max(parts, key=lambda part: part.n_bytes)
     remedy = (
-        "Use smaller trees (max_depth, max_leaf_nodes) or fewer bins (max_bins)"
+        f"Use smaller trees{_SIZES} or fewer bins (``max_bins``)"
         if found.leader
-        else "Set a memory_limit, so that rows stream from disk, or use smaller trees (max_depth, max_leaf_nodes) or fewer bins "
-        "(max_bins)"
+        else f"Pass ``memory_limit``, so that rows stream from disk, or use smaller trees{_SIZES} or fewer bins (``max_bins``)"
     )
     return (
         f"this process may take {megabytes(needed)}, but this machine or container has {megabytes(there)}: the system may kill "

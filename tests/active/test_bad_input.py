@@ -95,13 +95,13 @@ def test_teaching(kind, problem, tmp_path):
     assert state(learner(X, classes=range(4), log=tmp_path / "log")) == state(found)
 
 
-def test_text_is_no_declared_number(problem):
+def test_text_is_not_a_declared_number(problem):
     """NumPy would compare the two as text."""
     with pytest.raises(DataError, match=r"the label '1' of row 3 is none of the classes \[1, 2\]"):
         learner(problem[0], classes=[1, 2]).teach([3], ["1"])
 
 
-def test_nothing_to_teach_is_no_error(problem, tmp_path):
+def test_teaching_no_rows_is_not_an_error(problem, tmp_path):
     found = learner(problem[0], log=tmp_path / "log")
     log = (tmp_path / "log").read_bytes()
     assert found.teach([], []) is found
@@ -181,7 +181,7 @@ def test_pools(kind, problem):
         learner(make(problem[0]))
 
 
-def test_a_binned_store_is_no_pool(problem, tmp_path):
+def test_a_binned_store_as_a_pool_is_refused(problem, tmp_path):
     store = distboost.bin(problem[0], problem[1], str(tmp_path / "store"))
     for pool in (store, str(store)):
         with pytest.raises(
@@ -263,7 +263,7 @@ def test_an_infinite_value_on_a_worker(problem, small_blocks, clients, tmp_path)
     assert found.n_queries_ == 0
 
 
-def test_large_values_are_no_infinite_ones(problem):
+def test_large_values_are_not_infinite(problem):
     """Though their sum is."""
     X, y = np.array(problem[0]), problem[1]
     X[100:110, 3] = np.finfo(float).max
@@ -300,7 +300,7 @@ def test_an_infinite_value_among_the_rows_taught(form, problem, tmp_path):
 
 
 @pytest.mark.parametrize("given", [3, "valid", ([[1.0]], [1], [1.0])])
-def test_an_evaluation_set_that_is_no_pair(given, problem):
+def test_an_evaluation_set_that_is_not_a_pair(given, problem):
     with pytest.raises(
         DataError, match=r"eval_set is a \w+, expected rows and their labels: eval_set=\(X, y\)"
     ):
@@ -309,5 +309,5 @@ def test_an_evaluation_set_that_is_no_pair(given, problem):
 
 def test_a_missing_label_of_an_evaluation_set(problem):
     y = np.where(np.arange(len(problem[1])) == 7, np.nan, problem[1])
-    with pytest.raises(DataError, match=r"y of the eval_set has a missing label \(NaN\) in row 7"):
+    with pytest.raises(DataError, match=r"eval_set y has a missing label \(NaN\) in row 7"):
         learner(problem[0]).run(problem[1], eval_set=(problem[0], y), max_labels=30)

@@ -118,7 +118,7 @@ def test_labels_are_not_overwritten_though_the_log_is_gone(data, files, blobs):
     assert not log.exists()
 
 
-def test_a_label_changed_after_it_was_told_is_not_overwritten(data, files, blobs):
+def test_a_label_changed_after_tell_is_not_overwritten(data, files, blobs):
     log, out, _ = begun(data, files)
     label(out, blobs[1])
     run("tell", "--log", log, "--labels", out)

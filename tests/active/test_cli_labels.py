@@ -42,7 +42,7 @@ def test_labels_are_of_the_kind_of_those_before(data, files):
 @pytest.mark.parametrize(
     ("taught", "good", "bad"), [([1], "2", "2.5"), ([1.0], "2", "x"), ([True], "false", "2")]
 )
-def test_a_label_of_another_kind_than_those_before(data, files, taught, good, bad):
+def test_a_label_of_another_kind_than_earlier_ones(data, files, taught, good, bad):
     """Also than those that were taught in Python."""
     log, out, rows = begun(data, files)
     resume(log).teach(rows[:1], taught)
@@ -55,7 +55,7 @@ def test_a_label_of_another_kind_than_those_before(data, files, taught, good, ba
     assert resume(log).labels_.tolist() == [*taught, {"2": 2, "false": False}[good]]
 
 
-def test_classes_decide_of_what_kind_labels_are(data, files):
+def test_declared_classes_set_the_kind_of_labels(data, files):
     log, out, rows = begun(data, files, "--classes", "1,2,x")
     write(out, {rows[0]: "1", rows[1]: "2"})
     run("tell", "--log", log, "--labels", out)
@@ -113,7 +113,7 @@ def test_no_file_of_labels(data, files, tmp_path):
     assert f"there is no file of labels at {tmp_path / 'none.csv'}" in error
 
 
-def test_a_label_that_was_told_otherwise(data, files):
+def test_a_label_that_contradicts_an_earlier_one(data, files):
     log, out, rows = begun(data, files)
     run("tell", "--log", log, "--labels", write(out, {rows[0]: "a"}))
     before = log.read_bytes()

@@ -95,7 +95,7 @@ def test_declared_classes_need_not_all_be_known(problem):
         found.teach([9], ["f"])
 
 
-def test_fewer_than_two_classes_are_asked_at_random(problem):
+def test_with_fewer_than_two_classes_rows_are_random(problem):
     """As if no strategy had been given."""
     X, _ = problem
     found, control = learner(X), learner(X, strategy="random")

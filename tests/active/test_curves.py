@@ -70,7 +70,7 @@ def test_learning_curves(problem):
     assert first[0] == first[1]  # the same initial rows
 
 
-def test_they_end_at_the_target(problem):
+def test_curves_end_at_the_target(problem):
     X, y = problem
     curves = learning_curves(
         committee(6), X, y, (X, y), strategies=("margin",), n_repeats=2, target_error=0.5, n_initial=10
@@ -126,7 +126,7 @@ def test_what_is_drawn():
 
 
 @pytest.mark.parametrize("ax", [3, "here", np.zeros(2)])
-def test_what_are_no_axes(ax):
+def test_other_objects_than_axes_are_refused(ax):
     pytest.importorskip("matplotlib")
     with pytest.raises(ArgumentError, match=r"^ax is .*, expected axes of matplotlib, such as "):
         plot_curves(CURVES, ax=ax)

@@ -59,7 +59,7 @@ def test_saved_is_the_log(problem, log, tmp_path):
     assert (tmp_path / "without").read_bytes() == log.read_bytes()
 
 
-def test_going_on(problem, log):
+def test_a_log_is_continued(problem, log):
     X, y = problem
     whole = learner(X)
     expected = asked(whole, y, 4)
@@ -139,7 +139,7 @@ def test_a_damaged_line(problem, log):
 @pytest.mark.parametrize(
     "content", [b"my notes", b"my notes\n", b"\nmy notes\n", b"{}", b"\x00" * 40, b"0 {}\n", b"PK\x03\x04"]
 )
-def test_a_file_that_is_no_log_is_left_alone(content, problem, log):
+def test_a_file_that_is_not_a_log_stays(content, problem, log):
     log.write_bytes(content)
     with pytest.raises(StoreError, match=r"line 1 of .*log is damaged, or this is no log of labels"):
         learner(problem[0], log=log)
@@ -176,7 +176,7 @@ def test_another_process_has_written(problem, log):
     assert again.labelled_.tolist() == rows.tolist()
 
 
-def test_of_those_who_write_at_once_one_succeeds(problem, log):
+def test_one_of_several_writers_at_once_succeeds(problem, log):
     X, y = problem
     learner(X, log=log)
     for round in range(5):
@@ -199,7 +199,7 @@ def test_of_those_who_write_at_once_one_succeeds(problem, log):
         assert learner(X, log=log).labelled_.tolist() == list(range(round + 1))
 
 
-def test_whoever_writes_is_waited_for(problem, log):
+def test_a_second_writer_waits(problem, log):
     fcntl = pytest.importorskip("fcntl")
     found = learner(problem[0], log=log)
     thread = threading.Thread(target=found.query)
@@ -278,7 +278,7 @@ def test_a_file_that_may_not_be_written(problem, log):
     assert len(found.query()) == 20
 
 
-def test_a_folder_is_no_log(problem, tmp_path):
+def test_a_folder_as_a_log_is_refused(problem, tmp_path):
     with pytest.raises(StoreError, match=r"the log .* cannot be read: IsADirectoryError.*Pass a file"):
         learner(problem[0], log=tmp_path)
     (tmp_path / "file").write_text("")

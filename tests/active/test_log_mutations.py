@@ -189,7 +189,7 @@ WRONG = {
 }  # fmt: skip
 
 
-def test_what_is_altered_below_is_gone_on_with(logs, pool, tmp_path):
+def test_the_unaltered_log_is_continued(logs, pool, tmp_path):
     assert goes_on(written(tmp_path / "log", logs["declared"]), pool[0], work=True)
 
 

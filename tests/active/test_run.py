@@ -221,7 +221,7 @@ def test_lazy_evaluation_rows(problem, tmp_path):
 
 
 BAD_GOALS = {
-    "no eval_set": ({"target_error": 0.1}, r"target_error=0.1 needs an eval_set"),
+    "no eval_set": ({"target_error": 0.1}, r"target_error=0.1 needs rows to measure it on"),
     "percent": ({"target_error": 5, "eval_set": 1}, r"target_error is 5, expected a fraction: 0.05 is 5 %"),
     "no agreement": ({"stabilised": 0}, r"stabilised is 0, expected an agreement above 0 and at most 1"),
     "too much agreement": ({"stabilised": 1.1}, r"stabilised is 1.1, expected an agreement above 0"),

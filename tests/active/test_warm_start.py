@@ -125,7 +125,7 @@ def test_workers_change_nothing(
     assert saved(found.estimator_) == saved(expected.estimator_)
 
 
-def test_gone_on_from_a_log(problem, scratch, tmp_path, saved):
+def test_continued_from_a_log(problem, scratch, tmp_path, saved):
     """It is grown as it was, whenever it was trained."""
     X, y = problem
     log = tmp_path / "log"
@@ -179,7 +179,7 @@ def test_a_query_that_fails_loses_no_scores(problem, scratch, small_blocks, monk
 
 
 @pytest.mark.parametrize("cls", [GradBoostClassifier, MultiBoostClassifier])
-def test_those_that_remember_more_than_scores(cls, problem, scratch):
+def test_algorithms_that_remember_more_than_scores_are_refused(cls, problem, scratch):
     X, y = problem
     found = grown(X, cls(n_estimators=2), scratch)
     asked(found, y, 1)
@@ -189,13 +189,13 @@ def test_those_that_remember_more_than_scores(cls, problem, scratch):
         found.query()
 
 
-def test_which_can():
+def test_algorithms_that_can_be_continued():
     """The rest could, if they said what they remember."""
     cannot = {name for name in ALGORITHMS if not algorithm_of(estimator(name)(), 3).scores_suffice}
     assert cannot == {"gradboost", "multiboost", "adaboost-mm"}
 
 
-def test_no_scores_are_kept_where_they_are_of_no_use(problem, scratch):
+def test_no_scores_are_kept_without_a_use(problem, scratch):
     X, y = problem
     for parameters in ({"pool_fraction": 0.5}, {"strategy": "votes"}, {"strategy": "random"}):
         asked(grown(X, GAMBLEClassifier(calibration=None, n_estimators=2), scratch, **parameters), y, 3)

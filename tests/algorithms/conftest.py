@@ -14,11 +14,11 @@ OF_THE_LEARNER = {
     "test_class_weights_are_weights_of_the_rows",
     "test_labels_of_text",
     "test_early_stopping_keeps_the_best_round",
-    "test_a_run_resumes_from_a_checkpoint",
+    "test_a_run_on_some_rows_resumes_from_a_checkpoint",
     "test_pickle_and_clone",
     "test_chunks_and_threads_change_nothing",
     "test_draws_do_not_depend_on_chunks",
-    "test_rounds_that_the_update_before_began_are_no_others",
+    "test_rounds_begun_by_the_update_before_are_the_same",
     "test_command_line",
 }
 

@@ -96,6 +96,7 @@ class Subject:
 SUBJECTS = [
     Subject(name, variant) for name in registry.ALGORITHMS for variant in ("", *VARIANTS.get(name, ()))
 ]
+TREES = [subject for subject in SUBJECTS if "similarity" not in subject.variant]
 
 
 def sampled(subject: Subject) -> dict[str, Any]:

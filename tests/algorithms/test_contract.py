@@ -223,23 +223,15 @@ def test_float32_scores(subject, model, problem):
 # Weights
 
 
-def test_a_weight_of_two_is_the_row_twice(subject, problem, tmp_path):
-    if subject.settings.get("weak_learner") == "similarity":
-        pytest.skip("the row that a similarity tells from all others is told from its copies, too")
+def test_whole_weights_are_repeated_rows(subject, problem, tmp_path):
     X, y, *_ = problem
-    weights = np.random.default_rng(2).integers(0, 4, len(y))
+    # The row that a similarity tells from all others is told from its copies, too.
+    most = 1 if subject.settings.get("weak_learner") == "similarity" else 3
+    weights = np.random.default_rng(2).integers(0, 1 + most, len(y))
     weighted = subject.make().fit(X, y, sample_weight=weights)
     repeated = subject.make().fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
     assert_array_equal(weighted.scores(X), repeated.scores(X))
     assert file_of(weighted, tmp_path) == file_of(repeated, tmp_path)
-
-
-def test_a_row_of_weight_0_is_absent(subject, problem, tmp_path):
-    X, y, *_ = problem
-    weights = (np.arange(len(y)) % 4 > 0).astype(float)
-    weighted = subject.make().fit(X, y, sample_weight=weights)
-    without = subject.make().fit(X[weights > 0], y[weights > 0])
-    assert file_of(weighted, tmp_path) == file_of(without, tmp_path)
 
 
 def test_class_weights_are_weights_of_the_rows(subject, problem):
@@ -306,10 +298,9 @@ def test_a_resumed_training_is_the_uninterrupted_one(subject, model, content, pr
             assert file_of(earlier, tmp_path) == content
 
 
-@pytest.mark.parametrize("some", [False, True], ids=["all rows", "some rows"])
-def test_a_run_resumes_from_a_checkpoint(subject, some, problem, tmp_path):
+def test_a_run_on_some_rows_resumes_from_a_checkpoint(subject, problem, tmp_path):
     X, y, *evaluation = problem
-    parameters = sampled(subject) if some else {}
+    parameters = sampled(subject)
     whole = subject.make(**parameters).fit(X, y, eval_set=tuple(evaluation))
 
     def die(progress):
@@ -408,7 +399,7 @@ def test_workers_change_nothing(subject, workers, content, urls, clients, tmp_pa
 
 
 @pytest.mark.parametrize("some", [False, True], ids=["all rows", "some rows"])
-def test_rounds_that_the_update_before_began_are_no_others(
+def test_rounds_begun_by_the_update_before_are_the_same(
     subject, some, content, problem, tmp_path, monkeypatch
 ):
     """Their statistics and the histogram of their root are those of a round that asks for them."""

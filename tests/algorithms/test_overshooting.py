@@ -23,6 +23,7 @@ def noise():
     return rng.normal(size=(150, 3)), rng.integers(0, 3, 150)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("subsample", [1.0, 0.3])
 @pytest.mark.parametrize("learning_rate", [3.0, 10.0])
 @pytest.mark.parametrize("name", NAMES)

@@ -105,7 +105,7 @@ def test_classes_that_a_tree_tells_apart(model):
     assert (model.outcome_, model.n_iter_) == ("rounds", 20)
 
 
-def test_the_last_round_is_no_early_end():
+def test_the_last_round_is_not_an_early_end():
     model = GDMCBoostClassifier(n_estimators=1, on_separation="stop").fit(*LADDER)
     assert model.outcome_ == "separated"
 

@@ -87,6 +87,7 @@ class Twin:
         return brentq(slope, 0, limit, xtol=1e-14, rtol=1e-14) if slope(limit) > 0 else limit
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("leaf", LEAVES)
 @pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
 @pytest.mark.parametrize(("K", "rate"), [(2, 1.0), (4, 1.0), (4, 0.3), (9, 0.7)])
@@ -196,7 +197,7 @@ def test_a_larger_penalty_shortens_the_values_of_light_leaves():
 
 def test_parameters_that_do_not_go_together():
     X, y, _ = data(n=40)
-    with pytest.raises(DataError, match=r"leaf is 'newton', but loss is 'exponential'.*Set loss='softmax'"):
+    with pytest.raises(DataError, match=r"leaf is 'newton', but loss is 'exponential'.*loss='softmax'"):
         GDMCBoostClassifier(calibration=None, leaf="newton").fit(X, y)
     with pytest.raises(DataError, match=r"l2 is 0\.5, but leaf is 'direction'.*leaf='newton'"):
         GDMCBoostClassifier(calibration=None, l2=0.5).fit(X, y)

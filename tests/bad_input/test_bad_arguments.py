@@ -142,7 +142,7 @@ def test_a_number_of_another_type(name, use, odd, given):
 
 
 @pytest.mark.parametrize("odd", [None, 3, object()], ids=["None", "number", "object"])
-def test_features_and_labels_that_are_no_arrays(odd, given, tmp_path):
+def test_features_and_labels_that_are_not_arrays(odd, given, tmp_path):
     for use in (
         lambda odd: distboost.bin(odd, given.y, tmp_path / "binned"),
         lambda odd: active.QueryByCommittee(given.new, odd),

@@ -72,7 +72,7 @@ def test_an_eval_set_and_a_validation_fraction(model, data):
         model.set_params(validation_fraction=0.2).fit(*data, eval_set=data)
 
 
-def test_a_tuple_of_sets_is_told_from_a_set(model, data):
+def test_a_tuple_of_sets_is_distinguished_from_a_set(model, data):
     with pytest.raises(
         DataError, match=r"eval_set is a tuple of sets\. Pass a list, \[\(X, y\), \(X2, y2\)\], or a dict"
     ):

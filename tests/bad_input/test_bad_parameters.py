@@ -52,7 +52,7 @@ def test_bad_parameter(model, data, parameters):
         model.set_params(**parameters).fit(*data)
 
 
-def test_a_memory_limit_that_is_no_number_of_bytes(model, data):
+def test_a_memory_limit_that_is_not_a_number_of_bytes(model, data):
     with pytest.raises(DistboostError, match=r"memory_limit.*'plenty'"):
         model.set_params(memory_limit="plenty").fit(*data)
 
@@ -102,13 +102,13 @@ def test_no_labels(model, data):
     "values", [[0.1, np.nan], [0.1, np.inf], [0.1, -0.1], [0, 0.1], ["a", "b"], [[0.1], [0.1]]]
 )
 @pytest.mark.parametrize("name", ["edge", "alphas"])
-def test_a_sequence_with_a_number_that_is_no_step(name, values, data):
+def test_a_sequence_with_an_invalid_step(name, values, data):
     model = AdaBoostMMClassifier(strategy="fixed", n_estimators=2, calibration=None, **{name: values})
     with pytest.raises(DistboostError, match=rf"{name} is \[.* Set .*numbers above 0"):
         model.fit(*data)
 
 
 @pytest.mark.parametrize("weight", ["heavy", None, [1, 2]])
-def test_a_class_weight_that_is_no_number(model, data, weight):
+def test_a_class_weight_that_is_not_a_number(model, data, weight):
     with pytest.raises(DistboostError, match=r"class_weight is \{.*Pass finite weights"):
         model.set_params(class_weight={0: weight}).fit(*data)

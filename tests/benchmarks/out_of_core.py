@@ -9,12 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
 
 import click
-import numpy as np
-from rich.table import Table
-from scipy.stats import linregress
 
 from examples.make_large import RowCount
 from tests.benchmarks.children import Cap, Outcome, run
@@ -130,38 +126,7 @@ def workers(setting: Setting, n_workers: int) -> tuple[dict, Outcomes]:
     return {}, {"workers": [outcome]}
 
 
-@benchmark(1_000_000, 32, 10, 10)
-@click.option("--rivals", is_flag=True, help="Also xgboost.dask and lightgbm.dask.")
-@click.option("--repeats", default=3, show_default=True)
-def resident(setting: Setting, rivals: bool, repeats: int) -> tuple[dict, Outcomes]:
-    """Two Dask workers with all rows in memory, compared with the same run in one process."""
-    jobs = {"in process": setting.job(), "on Dask": setting.job(workers=2)}
-    if rivals:
-        jobs |= {name: setting.job(name, workers=2, threads=1) for name in ("xgboost-dask", "lightgbm-dask")}
-    outcomes = in_turn(jobs, repeats)
-    # The first training in a process also takes what libraries and compiled code take: "warm" is after a tiny one.
-    kinds = (("rss", "idle"), ("pss", "idle"), ("pss", "warm"))
-    table = Table(
-        "peak / raw",
-        *(f"{kind} above {level}" for kind, level in kinds),
-        "a round",
-        "fit",
-        title=str(setting),
-    )
-    for name, several in outcomes.items():
-        ratios = [median(o.peak(kind, level) for o in several) / setting.raw_bytes for kind, level in kinds]
-        times = fastest(several, Outcome.per_round), fastest(several, Outcome.total)
-        table.add_row(name, *(f"{ratio:.2f}" for ratio in ratios), *(f"{time:.3f} s" for time in times))
-    console.print(table)
-    rounds, fits = (
-        fastest(outcomes["on Dask"], time) / fastest(outcomes["in process"], time)
-        for time in (Outcome.per_round, Outcome.total)
-    )
-    console.print(f"on Dask / in process: a round {rounds:.2f}, the whole fit {fits:.2f}")
-    return {"round_ratio": rounds, "fit_ratio": fits}, outcomes
-
-
-# Streaming beside everything resident, the bare kernel, XGBoost, and itself with more rows.
+# Streaming beside everything resident, the bare kernel and XGBoost.
 
 
 @benchmark(1_000_000, 256, 5, 4, "662MB")
@@ -201,31 +166,6 @@ def rival(setting: Setting, repeats: int) -> tuple[dict, Outcomes]:
     outcomes = in_turn(jobs, repeats)
     print_table(f"{setting}; memory_limit {setting.memory_limit}", outcomes)
     return {}, outcomes
-
-
-@benchmark(1_000_000, 64, 5, 4, "560MB")
-@click.option("--doublings", default=3, show_default=True)
-def scaling(setting: Setting, doublings: int) -> tuple[dict, Outcomes]:
-    """Time and memory with n, 2n, 4n, 8n streamed rows: time should grow with the rows, memory should not."""
-    sizes = [setting._replace(rows=setting.rows * 2**k) for k in range(doublings + 1)]
-    outcomes = [run(size.job(memory_limit=setting.memory_limit)) for size in sizes]
-    named = {str(size.rows): [outcome] for size, outcome in zip(sizes, outcomes, strict=True)}
-    print_table(f"from {setting}; memory_limit {setting.memory_limit}", named)
-    slope, fit = log_slope([size.rows for size in sizes], [outcome.per_round() for outcome in outcomes])
-    peaks = [outcome.peak() for outcome in outcomes]
-    console.print(
-        f"time per round grows as rows^{slope:.3f} (R² {fit:.4f}); the largest peak of memory is "
-        f"{max(peaks) / min(peaks):.2f} times the smallest"
-    )
-    return {"slope": slope, "r2": fit}, named
-
-
-def log_slope(x: list[int], y: list[float]) -> tuple[float, float]:
-    """Slope and R² of the straight line through the logarithms."""
-    if not np.all(np.isfinite(y)):
-        return float("nan"), float("nan")
-    line = linregress(np.log(x), np.log(y))
-    return float(line.slope), float(line.rvalue**2)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The same trainings with XGBoost and LightGBM: out of core, and on Dask."""
+"""The same trainings with XGBoost's external memory, and the times of its and LightGBM's rounds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import xgboost
 import zarr
 
-from tests.benchmarks.trainee import cluster, level, sample
+from tests.benchmarks.trainee import level
 
 MAX_BIN = 256
 
@@ -84,48 +84,4 @@ def xgboost_external(job: dict, mark: Any) -> None:
     data = xgboost.ExtMemQuantileDMatrix(chunks, max_bin=MAX_BIN)
     xgboost.train(xgboost_parameters(job), data, job["parameters"]["n_estimators"], callbacks=[times])
     mark("end")
-    times.marked(mark)
-
-
-def xgboost_dask(job: dict, mark: Any) -> None:
-    """XGBoost on a cluster, everything resident."""
-    import dask.array as da
-    from xgboost import dask as on_dask
-
-    def fit(x: Any, y: Any, n_rounds: int, callbacks: list) -> None:
-        data = on_dask.DaskQuantileDMatrix(client, x, y, max_bin=MAX_BIN)
-        on_dask.train(client, xgboost_parameters(job), data, n_rounds, callbacks=callbacks)
-
-    times = RoundTimes(job["scratch"])
-    with cluster(job) as client:
-        level("idle", mark)
-        fit(*map(da.from_array, sample(job["n_classes"])), 2, [])
-        level("warm", mark)
-        mark("fit")
-        fit(da.from_zarr(job["x"]), da.from_zarr(job["y"]), job["parameters"]["n_estimators"], [times])
-        mark("end")
-    times.marked(mark)
-
-
-def lightgbm_dask(job: dict, mark: Any) -> None:
-    """LightGBM on a cluster, everything resident."""
-    import dask.array as da
-    from lightgbm.dask import DaskLGBMClassifier
-
-    def model(n_rounds: int) -> DaskLGBMClassifier:
-        depth = job["parameters"]["max_depth"]
-        return DaskLGBMClassifier(
-            n_estimators=n_rounds, max_depth=depth, num_leaves=2**depth, max_bin=MAX_BIN - 1, verbose=-1
-        )
-
-    times = RoundTimes(job["scratch"])
-    with cluster(job):
-        level("idle", mark)
-        x, y = sample(job["n_classes"])
-        model(2).fit(da.from_array(x, chunks=(len(x) // 2, -1)), da.from_array(y, chunks=len(x) // 2))
-        level("warm", mark)
-        mark("fit")
-        x, y = da.from_zarr(job["x"]), da.from_zarr(job["y"])
-        model(job["parameters"]["n_estimators"]).fit(x, y, callbacks=[times])
-        mark("end")
     times.marked(mark)

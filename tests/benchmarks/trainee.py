@@ -20,8 +20,6 @@ JOBS = {
     "distboost": ("tests.benchmarks.trainee", "train"),
     "kernel": ("tests.benchmarks.bare_kernel", "time_histogram"),
     "xgboost-external": ("tests.benchmarks.rivals", "xgboost_external"),
-    "xgboost-dask": ("tests.benchmarks.rivals", "xgboost_dask"),
-    "lightgbm-dask": ("tests.benchmarks.rivals", "lightgbm_dask"),
 }
 
 Mark = Callable[..., None]

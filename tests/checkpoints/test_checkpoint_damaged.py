@@ -41,7 +41,7 @@ def damaged(content, rng):
     return bytes(changed)
 
 
-def test_damaged_files_are_told_by_name(folder, problem, saved):
+def test_damaged_files_are_named(folder, problem, saved):
     expected = saved(distboost.load(folder))
     rng = np.random.default_rng(1)
     for path in sorted(folder.iterdir()):
@@ -66,7 +66,7 @@ def test_damaged_files_are_told_by_name(folder, problem, saved):
     assert saved(distboost.load(folder)) == expected
 
 
-def test_a_damaged_checkpoint_is_not_gone_on_from_but_replaced(folder, problem):
+def test_a_damaged_checkpoint_is_replaced_not_resumed(folder, problem):
     path = next(folder.glob("rounds-3-*"))
     path.write_bytes(path.read_bytes()[:-1])
     model = REBELClassifier(calibration=None, n_estimators=7, n_jobs=1, checkpoint=folder)

@@ -98,7 +98,7 @@ SLOW = {"notes", "a tree for each class", "early stopping"}  # beside the others
 @pytest.mark.parametrize(
     "training", [pytest.param(name, marks=[pytest.mark.soak] * (name in SLOW)) for name in TRAININGS]
 )
-def test_a_killed_training_goes_on_to_the_same_bytes(training, trainings, wholes, problem, tmp_path, saved):
+def test_a_killed_run_resumes_to_the_same_bytes(training, trainings, wholes, problem, tmp_path, saved):
     content, n_renamed = wholes(training)
     rng = np.random.default_rng(11)
     points = sorted({0, 1, 2, 3, *rng.choice(2 * n_renamed, 6, replace=False).tolist()})
@@ -171,7 +171,7 @@ def test_on_a_cluster_of_another_size(
     assert saved(fitted(model, problem, resume=True)) == content == saved(distboost.load(folder))
 
 
-def test_a_training_that_was_over_but_not_told_so(problem, tmp_path, saved):
+def test_a_finished_run_that_was_not_marked_finished(problem, tmp_path, saved):
     """Killed between the write after its last round and its end: it must not do another round."""
     whole = fitted(made("early stopping"), problem)
     assert whole.outcome_ == "early stopping"

@@ -81,7 +81,7 @@ def test_after_the_last_write_in_between(problem, tmp_path, saved):
     assert saved(distboost.load(folder)) == saved(model)
 
 
-def test_going_on_after_the_folder_was_removed(problem, tmp_path, saved):
+def test_resuming_after_the_folder_was_removed(problem, tmp_path, saved):
     folder = tmp_path / "c"
     fitted(
         "segments",
@@ -121,7 +121,7 @@ def test_a_folder_that_another_process_takes(problem, tmp_path):
     assert list(folder.iterdir()) == []
 
 
-def test_files_that_go_as_soon_as_they_are_there(problem, tmp_path, monkeypatch):
+def test_files_removed_as_soon_as_written(problem, tmp_path, monkeypatch):
     folder = tmp_path / "c"
     publish = distboost.model.checkpoint.publish
 

@@ -16,7 +16,7 @@ from tests import disks
 from tests.checkpoints.trainings import fitted, made
 
 
-def test_a_file_in_the_way_is_told_before_the_data_are_read(tmp_path):
+def test_a_file_in_the_way_is_refused_before_data_are_read(tmp_path):
     (tmp_path / "file").write_text("mine")
     for place in ("file", "file/below"):
         model = GAMBLEClassifier(checkpoint=tmp_path / place)
@@ -31,7 +31,7 @@ def test_two_trainings_at_once(problem, tmp_path):
     fitted(made("notes", checkpoint=tmp_path / "c"), problem)
 
 
-def test_nothing_to_go_on_from(problem, tmp_path):
+def test_nothing_to_resume(problem, tmp_path):
     (tmp_path / "c").mkdir()
     with pytest.raises(
         ValueError, match=rf"{re.escape(str(tmp_path / 'c'))} has no complete one.*without resume"
@@ -102,6 +102,6 @@ def test_a_full_disk(small_disk, saved):
     ],
     ids=str,
 )
-def test_what_a_failed_write_is_blamed_on(error, said, tmp_path):
+def test_a_failed_write_names_its_cause(error, said, tmp_path):
     assert re.fullmatch(said, checkpoint._reason(error, str(tmp_path)))
     assert checkpoint._reason(error, "s3://bucket/c") == f"{type(error).__name__}: {error}"

@@ -125,7 +125,7 @@ def test_names_after_a_training_without_them_cause_the_warning_of_scikit_learn(m
 
 
 @pytest.mark.parametrize("labels", [range(4), [1.5, 2.5, 3.5, 4.5]], ids=["whole", "real"])
-def test_labels_that_are_no_texts_are_no_names(labels, model, blobs):
+def test_labels_that_are_not_texts_are_not_names(labels, model, blobs):
     X, y = blobs
     labels = list(labels)
     for rows in (frame(X, labels), in_xarray(X, labels)):
@@ -264,7 +264,7 @@ def test_predictions_of_a_dask_frame_have_a_known_length(model, blobs):
     np.testing.assert_array_equal(found, model.predict(frame(X[X[:, 0] > 0])))
 
 
-def test_a_series_of_a_frame_is_no_table(model, blobs):
+def test_a_series_is_not_a_table(model, blobs):
     X, y = blobs
     with pytest.raises(ValueError, match="Expected a 2-dimensional container"):
         clone(model).fit(pd.Series(X[:, 0]), y)

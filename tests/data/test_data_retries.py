@@ -126,7 +126,7 @@ def test_damage_is_read_a_second_time_where_that_is_asked_for(reread):
     assert len(reads) == 1 + reread
 
 
-def test_too_little_memory_is_no_damage(arrays, store, blobs):
+def test_too_little_memory_is_not_damage(arrays, store, blobs):
     x = failing(arrays[0], key="c/2/1", error=MemoryError("not even this"))
     with pytest.raises(MemoryError, match="not even this"):
         model().fit(x, blobs[1])

@@ -135,7 +135,7 @@ def test_side_by_side(tmp_path):
     [json.dumps({"boot": ANOTHER_BOOT}), json.dumps({"boot": ""}), "", "{", "[]"],
     ids=["of another machine", "where there are no locks", "just begun", "cut off", "of another make"],
 )
-def test_folders_of_which_nobody_knows_whether_their_owner_lives(owner, tmp_path):
+def test_folders_whose_owner_may_be_alive(owner, tmp_path):
     name = "distboost-0123456789ab"
     (tmp_path / name).mkdir()
     (tmp_path / f"{name}.owner").write_text(owner)

@@ -155,7 +155,7 @@ def test_chunks_that_were_never_written(server, answer):
 
 
 @pytest.mark.parametrize("missing_chunks", ["warn", "ignore"])
-def test_chunks_that_nobody_may_read_are_not_missing_ones(server, missing_chunks):
+def test_unreadable_chunks_are_not_missing(server, missing_chunks):
     server.missing, server.closed = 403, True
     with pytest.raises(StoreError, match="right to read"):
         model(missing_chunks=missing_chunks).fit(*places(server))
@@ -225,7 +225,7 @@ class Guarded(LocalFileSystem):
 
 
 @pytest.mark.filterwarnings(f"ignore:.*{UNLISTED}")
-def test_a_refusal_of_an_operating_system_is_no_missing_chunk(server):
+def test_a_chunk_the_system_refuses_is_not_missing(server):
     def x(files):
         files = AsyncFileSystemWrapper(files, asynchronous=True)
         return zarr.open_array(

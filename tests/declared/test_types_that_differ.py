@@ -241,7 +241,7 @@ def test_a_partition_with_other_columns_is_named():
 
 
 @pytest.mark.parametrize("kind", [str, "M8[ns]", complex])
-def test_a_column_that_is_no_number_is_named_with_its_partition(kind):
+def test_a_column_without_numbers_is_named_with_its_partition(kind):
     frame = left(LEFT[["k", "v"]])
     frame = frame.map_partitions(
         lambda rows: rows.astype({"k": kind}), meta=frame._meta, enforce_metadata=False

@@ -72,7 +72,7 @@ def test_sparse_blocks(meta, tmp_path):
     ],
     ids=["bag", "delayed", "series", "lists", "nothing"],
 )
-def test_collections_that_are_no_rows(collection):
+def test_collections_without_rows(collection):
     with pytest.raises(DataError, match=r"X is of type|of X is a"):
         model().fit(collection, Y)
 

@@ -14,21 +14,10 @@ import distboost
 from distboost import GDMCBoostClassifier, REBELClassifier, export
 from distboost.errors import DataError, MissingPackageError
 from distboost.export.onnx_model import rounded_down
-from tests.algorithms.subjects import SUBJECTS
+from tests.algorithms.subjects import TREES
 from tests.exports.checks import check_onnx, check_treelite
 from tests.exports.made import random_model, rows_for
 from tests.old_models.make import FOLDER
-
-TREES = [subject for subject in SUBJECTS if "similarity" not in subject.variant]
-
-
-@pytest.fixture(scope="module")
-def problem():
-    rng = np.random.default_rng(5)
-    y = rng.integers(0, 4, 150)
-    X = rng.normal(size=(150, 3)) + np.eye(4, 3)[y]
-    X[rng.random(X.shape) < 0.1] = np.nan
-    return X, y
 
 
 @pytest.mark.parametrize("subject", TREES, ids=str)

@@ -10,12 +10,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 import distboost
 from distboost import GDMCBoostClassifier, REBELClassifier, expected_scores, shap_values
 from distboost.errors import DataError
-from tests.algorithms.subjects import SUBJECTS
+from tests.algorithms.subjects import TREES
 from tests.exports.checks import check_additive, check_shap_by_coalitions
 from tests.exports.made import random_model
 from tests.old_models.make import FOLDER
-
-TREES = [subject for subject in SUBJECTS if "similarity" not in subject.variant]
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +36,7 @@ def test_shapley_values(depth, weighted, problem):
 
 
 @pytest.mark.parametrize("subject", TREES, ids=str)
-def test_they_sum_to_the_scores(subject, problem):
+def test_shap_values_sum_to_the_scores(subject, problem):
     check_additive(subject.make(n_estimators=3, calibration=None).fit(*problem), problem[0])
 
 

@@ -174,7 +174,7 @@ def test_names_and_covers_that_are_not_known(ax):
     assert not any("(" in text.get_text() for text in ax.texts)
 
 
-def test_names_with_dollar_signs_are_no_formulas(blobs):
+def test_names_with_dollar_signs_are_not_formulas(blobs):
     X, y = pd.DataFrame(blobs[0]).set_axis([f"${{{d}$" for d in range(blobs[0].shape[1])], axis=1), blobs[1]
     model = GDMCBoostClassifier(n_estimators=2, calibration=None).fit(X, y, eval_set={r"$\frac$": (X, y)})
     for draw in (plot.importance, plot.tree, plot.curves):

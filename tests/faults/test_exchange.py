@@ -288,7 +288,7 @@ def test_two_workers_cannot_reach_each_other(three, expected, data, tmp_path, ca
     )
 
 
-def test_a_worker_that_answers_nobody_is_not_called_cut_off(three, expected, data, tmp_path, caplog):
+def test_a_worker_that_answers_nobody_is_not_reported_as_cut_off(three, expected, data, tmp_path, caplog):
     """It is dead for all that others know. The network between the others is as good as before: they exchange histograms."""
     first, second, _ = three.there()
 

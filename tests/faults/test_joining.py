@@ -151,7 +151,7 @@ def waits_for(gate: str, nth: int, chunk: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize(
     ("which", "nth"), [("y", 1), ("X", 1), ("X", 2)], ids=["labels", "features", "placing"]
 )
-def test_for_a_moment_there_is_no_worker(which, nth, workers, data, tmp_path):
+def test_a_moment_without_workers(which, nth, workers, data, tmp_path):
     """Dask never gives the tasks of that moment to workers that come later, though they may run anywhere."""
     workers.restore(1)
     found = dict(zip(("X", "y"), data.of("dask"), strict=True))

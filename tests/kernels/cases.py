@@ -16,6 +16,7 @@ from distboost.kernels import tiles
 from distboost.kernels.exponential import exponentials
 from distboost.rows.scales import Scale
 from distboost.runtime.block import Block
+from tests.pairs import in_pairs
 
 WEIGHTS = {
     "ones": lambda rng, n: np.ones(n),
@@ -26,7 +27,7 @@ UNIT = 2.0**20
 
 # Rows, classes, type of the scores, weights.
 SHAPES = [
-    *itertools.product([40], [2, 3, 9], ["float64", "float32"], WEIGHTS),
+    *in_pairs(itertools.product([40], [2, 3, 9], ["float64", "float32"], WEIGHTS)),
     (0, 3, "float64", "ones"),
     (1, 2, "float64", "whole"),
     (12, 70, "float64", "fractions"),

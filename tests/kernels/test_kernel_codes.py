@@ -18,6 +18,8 @@ from distboost.weights.codes import (
 from distboost.weights.response import add_windows
 from tests.kernels.cases import UNIT, WEIGHTS, case_of, exp, in_order, prepared, times
 
+pytestmark = pytest.mark.pairwise
+
 BITS = 45
 
 

@@ -11,6 +11,8 @@ from distboost.weights.corrective import CorrectiveSlopes, Stumps
 from distboost.weights.margin import ClassPairs, MarginWeights
 from tests.kernels.cases import SHAPES, case_name, case_of, exp, in_order, times
 
+pytestmark = pytest.mark.pairwise
+
 MISSING = np.array([5, 4, 6])  # bins go up to 5: feature 2 has no missing value
 BITS = 45
 LINKS = pytest.mark.parametrize("link", [EXPONENTIAL, LOGISTIC], ids=["exponential", "logistic"])

@@ -49,7 +49,7 @@ def hidden(folder: Path) -> str:
 COMPILED = PACKAGE / "kernels" / "__pycache__"
 
 
-def test_they_are_kept_among_temporary_files(run, tmp_path):
+def test_kernels_are_kept_among_temporary_files(run, tmp_path):
     """In a folder that nobody else can read, and only the first process compiles."""
     found, said = run(hidden(COMPILED), TMPDIR=tmp_path)
     assert (found["loaded"], found["compiled"]) == (0, 1)

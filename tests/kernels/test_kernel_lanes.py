@@ -14,6 +14,8 @@ from distboost.kernels.simd_rows import add_times_row, put_row
 from distboost.kernels.tiles import EXPONENTIAL, LOGISTIC, SOFTMAX, TILE_ROWS, tile_of, weigh
 from tests.kernels.cases import exp, times
 
+pytestmark = pytest.mark.pairwise
+
 CLASSES = pytest.mark.parametrize("n_classes", [2, 3, 7, 8, 9, 10, 16, 26, 70])
 
 

@@ -20,6 +20,8 @@ from distboost.weights.margin import (
 )
 from tests.kernels.cases import SHAPES, UNIT, case_name, case_of, in_order, prepared, times, whole_weights
 
+pytestmark = pytest.mark.pairwise
+
 LINKS = pytest.mark.parametrize("link", [LOGISTIC, SOFTMAX], ids=["logistic", "softmax"])
 S = 0.7
 BITS = 45

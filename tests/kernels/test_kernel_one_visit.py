@@ -9,6 +9,8 @@ from distboost.runtime import block as block_module
 from distboost.weights.margin import EXPONENTIAL, LOGISTIC, SOFTMAX, MarginWeights, Residuals
 from tests.kernels.cases import SHAPES, UNIT, case_name, case_of
 
+pytestmark = pytest.mark.pairwise
+
 WEIGHTING = MarginWeights(0.5)
 
 

@@ -64,7 +64,7 @@ def test_split_spans(seed, n, n_bins):
 
 
 @pytest.mark.parametrize("missing_left", [True, False])
-def test_missing_values_go_where_they_are_told_to(missing_left):
+def test_missing_values_go_to_the_side_of_the_split(missing_left):
     bins = np.array([[0], [3], [1], [3], [2]], np.uint8)
     spans = np.array([[0, 5], [0, 0], [0, 0]], np.int32)
     order, spans = split(

@@ -12,6 +12,8 @@ from distboost.errors import DistboostError, LimitError
 from distboost.weights import potential
 from distboost.weights.potential import PotentialTable, check_computable, potentials, zero_one_costs
 
+pytestmark = pytest.mark.pairwise
+
 
 def vote_probabilities(K, gamma):
     """The own class is class 0."""

@@ -55,7 +55,9 @@ def ensemble(rng, thresholds, n_scores=3, n_leaves=LEAVES, per_round=1, n_bins=N
         categories[d] = Categories(3.0 * np.arange(n_of_feature) - 50, bins)
     if categories:
         typed |= random_sets(rng, typed, {d: found.n_bins for d, found in categories.items()})
-    return TreeEnsemble.from_arrays(typed, N_FEATURES, n_scores, per_round, False, categories)
+    return TreeEnsemble.from_arrays(
+        typed, N_FEATURES, n_scores, per_round, has_covers=False, categories=categories
+    )
 
 
 def random_sets(rng, arrays, n_bins):
@@ -112,6 +114,7 @@ def rows_of_categories(rng, n, trees, thresholds):
     return X
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("n_thresholds", [20, 600])
 @pytest.mark.parametrize("n_bins", [{0: 1}, {1: 255, 2: 7}, {0: 40, 1: 254, 2: 3, 3: 64}])
 @pytest.mark.parametrize("n", [5000, 3])

@@ -11,6 +11,8 @@ from distboost.rows.sums import spread
 from distboost.weights.softmax import Curvatures, SoftmaxResiduals, SoftmaxSlopes, SoftmaxWeights
 from tests.kernels.cases import SHAPES, case_name, case_of
 
+pytestmark = pytest.mark.pairwise
+
 WEIGHTING = SoftmaxWeights()
 BITS = 45
 STEPS = np.array([0.0, 0.001, 0.3, 0.7, 1.0, 1.5, 4.0, 9.0])

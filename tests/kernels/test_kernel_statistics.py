@@ -23,6 +23,8 @@ from distboost.weights.margin import (
 from distboost.weights.response import ClassSums, ClassWeights, ResponseWeights, add_windows, normalised
 from tests.kernels.cases import SHAPES, UNIT, Case, case_name, case_of, exp, in_order, prepared, times
 
+pytestmark = pytest.mark.pairwise
+
 
 @pytest.fixture(params=SHAPES, ids=case_name)
 def case(request):

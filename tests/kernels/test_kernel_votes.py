@@ -8,6 +8,8 @@ from distboost.weights.potential import PotentialTable, zero_one_costs
 from distboost.weights.votes import PotentialGains, Votes
 from tests.kernels.cases import SHAPES, UNIT, case_name, case_of, prepared, times
 
+pytestmark = pytest.mark.pairwise
+
 BITS = 45
 
 

@@ -153,7 +153,7 @@ def test_bad_storage_options_are_not_quoted(given, said, tmp_path):
     assert given not in done.stderr
 
 
-def test_an_option_that_a_file_system_does_not_know_is_no_damage(arrays):
+def test_an_unknown_file_system_option_is_not_damage(arrays):
     with pytest.raises(StoreError, match=r"metadata of .* cannot be read: TypeError: .*unknown"):
         model().set_params(storage_options={"unknown": SECRET}).fit(*arrays)
 

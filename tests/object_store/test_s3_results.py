@@ -35,7 +35,7 @@ def test_predictions_and_models_on_s3(arrays, bucket, blobs):
     np.testing.assert_array_equal(np.asarray(loaded.predict(arrays[0])), fitted.predict(blobs[0]))
 
 
-def test_an_interrupted_prediction_on_s3(arrays, bucket, blobs, monkeypatch, capsys):
+def test_an_interrupted_prediction_on_s3(arrays, bucket, blobs, monkeypatch, caplog):
     """Nobody can open it; it goes on with the same model alone; what was there is kept."""
     monkeypatch.setattr(stream, "TASK_BYTES", 1)
     fitted, out, files = model().fit(*arrays), f"{bucket}/predicted", s3fs.S3FileSystem()
@@ -65,8 +65,9 @@ def test_an_interrupted_prediction_on_s3(arrays, bucket, blobs, monkeypatch, cap
             overwrite=False,
             client=None,
         )
-    array = write_predictions(fitted, arrays[0], out, proba=True, overwrite=False, client=None)
-    assert f"continuing after {60 * len(kept)} rows" in capsys.readouterr().err
+    with caplog.at_level("INFO", "distboost.prediction"):
+        array = write_predictions(fitted, arrays[0], out, proba=True, overwrite=False, client=None)
+    assert f"continuing after {60 * len(kept)} rows" in caplog.text
     np.testing.assert_array_equal(array[:], fitted.predict_proba(blobs[0]))
     np.testing.assert_array_equal(zarr.open_array(out, mode="r")[:], array[:])
     assert {key: files.info(key, refresh=True)["LastModified"] for key in kept} == kept

@@ -165,7 +165,7 @@ def has_task(key, dask_scheduler=None):
     return key in dask_scheduler.tasks
 
 
-def test_a_chunk_that_cannot_be_computed_is_no_loss(clients, blobs, monkeypatch, tmp_path, caplog):
+def test_a_failing_computation_is_not_a_lost_worker(clients, blobs, monkeypatch, tmp_path, caplog):
     """Nor would it help to try it on every worker: the error says which rows, and what has befallen them."""
     X, y = blobs
     gone = tmp_path / "gone"

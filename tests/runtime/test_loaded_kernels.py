@@ -81,7 +81,7 @@ def loads(monkeypatch):
     return found
 
 
-def test_a_client_loads_what_it_will_need(loads, clients, tmp_path):
+def test_a_client_loads_kernels_in_advance(loads, clients, tmp_path):
     X, y = rows()
     store = distboost.bin(X, y, str(tmp_path / "store"), client=clients[1])
     model = AdaBoostMMClassifier(calibration=None, n_estimators=1)

@@ -85,7 +85,7 @@ def test_few_sessions_are_asked_directly_unless_one_is_to_add_up():
     assert crew.asked[8:] == [[*range(8)]]
 
 
-def test_a_relay_that_does_not_answer_loses_nobody_by_itself():
+def test_a_silent_relay_loses_no_other_session():
     """All are asked directly, under the same number; who is lost, is known then."""
     crew = Crew(20)
     crew.broken, crew.lost = {7}, {7}

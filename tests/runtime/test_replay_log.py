@@ -108,7 +108,7 @@ def assert_same(found, expected):
 @pytest.mark.parametrize("name", MODELS)
 @settings(max_examples=8)
 @given(draw=st.data())
-def test_rows_that_come_late_answer_as_if_they_had_been_there(name, streamed, draw, tmp_path_factory):
+def test_late_rows_answer_like_early_ones(name, streamed, draw, tmp_path_factory):
     items, layout, asked, answers = recorded(name, draw.draw(st.integers(0, 2), "data"))
     when = st.integers(0, len(asked) - 1)
     come = {key: draw.draw(when, f"{key} comes") for key in items}

@@ -65,7 +65,7 @@ def trained(make, client, rows, path) -> bytes:
     return path.read_bytes()
 
 
-def test_side_by_side_each_is_what_it_is_alone(client, rows, tmp_path):
+def test_runs_side_by_side_equal_runs_alone(client, rows, tmp_path):
     """Two trainings and a prediction on one cluster, from three threads, again and again."""
     alone = [trained(make, None, rows, tmp_path / "alone") for make in (of_trees, of_similarities)]
     X, y = rows

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -53,15 +55,16 @@ def expected_sums(blocks, offsets, features):
     return sums
 
 
+HOW = ("together", "streamed", "streamed and gathered", "only streamed", "only streamed and gathered")
+WAYS = [*itertools.product(HOW, ((1, 2**26), (1, 0), (2, 2**26)))]
+
+
+@pytest.mark.pairwise
 @pytest.mark.parametrize("n_threads", [1, 2, 3, 7, 64])
 @pytest.mark.parametrize("features", [[0, 1, 2, 3], [2], [1, 3]])
-@pytest.mark.parametrize(
-    "how", ["together", "streamed", "streamed and gathered", "only streamed", "only streamed and gathered"]
-)
-@pytest.mark.parametrize(
-    ("n_parts", "room"), [(1, 2**26), (1, 0), (2, 2**26)], ids=["rows", "features", "parts"]
-)
-def test_any_threads_sum_the_same(n_threads, features, how, n_parts, room, monkeypatch):
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_any_threads_sum_the_same(n_threads, features, way, monkeypatch):
+    how, (n_parts, room) = way
     monkeypatch.setattr(tally_module, "ENTRIES_PER_THREAD", 1)
     monkeypatch.setattr(parts_module, "ENTRIES_PER_BIN", 0)
     if how.endswith("gathered"):

@@ -166,7 +166,7 @@ def test_a_doubled_row_is_one_of_weight_2():
         pytest.fail("the doubled row was isolated: choose another seed")
 
 
-def test_rows_at_the_same_place_are_no_neighbours():
+def test_rows_at_the_same_place_are_not_neighbours():
     """Neither the copy of a row nor a row of another class at the same place makes a similarity degenerate."""
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(60, 2)), rng.integers(0, 3, 60)

@@ -127,7 +127,7 @@ def test_a_norm_that_costs_more_than_it_gains_ends_training(name):
 
 
 @pytest.mark.parametrize("penalty", [0.1, 0.105, 0.11, 0.12, 0.14, 0.145, 0.155])
-def test_gradboost_does_not_go_on_between_two_roundings_of_its_coefficients(penalty):
+def test_gradboost_ends_between_two_roundings_of_its_coefficients(penalty):
     """Which of these would go on depends on the last bits of the sums."""
     model = GradBoostClassifier(calibration=None, penalty=penalty, n_estimators=300).fit(
         *PROBLEMS["overlap"]()
@@ -164,7 +164,7 @@ def test_gradboost_ends_where_only_the_rounding_of_gradients_and_scores_is_left(
     assert_allclose(g, -penalty * w / np.linalg.norm(w), rtol=0, atol=20 * np.finfo(score_dtype).eps)
 
 
-def test_a_slope_that_points_out_of_the_domain_is_none():
+def test_a_slope_out_of_the_domain_does_not_count():
     """Of coefficients at 0, only those that lower the loss by growing count."""
     gradient, W = np.array([[2.0, -1.0], [3.0, -4.0]]), np.array([[0.0, 0.0], [1.0, 1.0]])
     assert_array_equal(multiboost._inward(gradient, W), [[0, -1], [3, -4]])

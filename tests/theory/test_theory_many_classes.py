@@ -75,7 +75,7 @@ def test_adaboost_mm_takes_the_step_of_its_edge():
     [(OneVsAllAdaBoostClassifier, adaboost), (GentleAdaBoostClassifier, gentle_adaboost)],
     ids=["one_vs_all", "gentle_adaboost"],
 )
-def test_it_is_one_for_each_class(make, reference):
+def test_one_vs_all_is_one_for_each_class(make, reference):
     X, y = PROBLEMS["overlap"]()
     model = make(calibration=None, n_estimators=10).fit(X, y)
     expected = [reference(X, np.where(y == c, 1, -1), 10) for c in range(5)]

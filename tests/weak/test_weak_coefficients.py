@@ -6,6 +6,8 @@ from scipy.optimize import minimize
 
 from distboost.algorithms.solvers.coefficients import exponential_coefficients, logistic_coefficients
 
+pytestmark = pytest.mark.pairwise
+
 LIMIT = np.log(2.0**40)
 
 

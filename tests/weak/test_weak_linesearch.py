@@ -14,6 +14,8 @@ from distboost.trees.grower import GrowthLimits, TreeGrower
 from distboost.weights.margin import ClassPairs, MarginWeights, Residuals
 from distboost.weights.softmax import SoftmaxWeights
 
+pytestmark = pytest.mark.pairwise
+
 LIMIT = np.log(2.0**40)
 WEIGHTING = MarginWeights(0.5)
 
@@ -145,7 +147,7 @@ def test_the_step_over_rows_without_errors_is_cut_off():
     assert exact_step_over_rows(rows, leaves, 0 * V, WEIGHTING, LIMIT) == (0.0, False)
 
 
-def test_a_step_that_leaves_two_classes_as_they_are_is_cut_off_but_no_end():
+def test_a_step_that_keeps_two_classes_is_cut_off_without_an_end():
     """A stump parts the first class from the others without an error, and gives these two the same value."""
     labels = np.arange(60, dtype=np.int32) % 3
     runtime = LocalRuntime(1)

@@ -26,6 +26,8 @@ from tests.weak.naive_splits import (
     statistics_of,
 )
 
+pytestmark = pytest.mark.pairwise
+
 
 def assert_finds(nodes, n_bins, features, n_sums, kind, min_rows, min_weight, weighted, context):
     offsets = in_slots(nodes, n_bins)[0].offsets
@@ -183,7 +185,7 @@ def test_missing_values_can_be_parted_from_all_others():
         [(0, 2), (1, 2)],  # all values missing
     ],
 )
-def test_a_split_that_does_not_improve_is_none(kind, rows):
+def test_a_split_without_gain_is_not_made(kind, rows):
     assert found_of(rows, [2], kind).gain == 0
 
 

@@ -27,6 +27,8 @@ from distboost.weights.margin import MarginWeights, ProjectedResiduals, Residual
 from distboost.weights.response import ClassWeights, ResponseWeights, add_windows
 from tests.weak.histogram_slots import assert_no_histogram_is_lost
 
+pytestmark = pytest.mark.pairwise
+
 N_CLASSES = 3
 EDGES = [np.arange(6) + 0.5, np.array([0.5]), np.empty(0), np.arange(9) + 0.5]
 N_BINS = np.array([len(e) + 1 for e in EDGES])

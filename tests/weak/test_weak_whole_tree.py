@@ -195,6 +195,7 @@ def grown(data, limits, rounds):
 EVENTS = {"split", "other polarity", "flip", "keep", "constant"}
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
 @pytest.mark.parametrize("max_depth", [1, 2, 3, 5])
 @pytest.mark.parametrize("n_classes", [2, 3, 5])

@@ -151,7 +151,7 @@ class AdaBoostMO(Committees):
         if self.n_classes > self.most_classes:
             raise LimitError(
                 f"AdaBoost.MO with {self.n_classes} classes needs 2^{self.n_classes - 1} - 1 trees in each round; the limit "
-                f"is {self.most_classes} classes. Use OneVsAllAdaBoostClassifier or AdaBoostECCClassifier."
+                f"is {self.most_classes} classes. Use ``OneVsAllAdaBoostClassifier`` or ``AdaBoostECCClassifier``."
             )
         # The first class is -1 in every column, so that no column is the opposite of another. No column is constant.
         columns = np.arange(1, 2 ** (self.n_classes - 1))

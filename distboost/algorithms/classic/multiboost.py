@@ -80,8 +80,8 @@ class MultiBoost(LargeMargin):
         for name in ("learning_rate", "subsample"):
             if getattr(self, name) != 1.0:
                 raise DataError(
-                    f"{name} is {getattr(self, name)}, but MultiBoost computes all coefficients from all rows in every "
-                    "round. Set it to 1, or use StagewiseBoostClassifier."
+                    f"``{name}`` is {getattr(self, name)}, but MultiBoost computes all coefficients from all rows in every "
+                    "round. Set it to 1, or use ``StagewiseBoostClassifier``."
                 )
 
     def on_steps(self, steps: Sequence[Any]) -> None:

@@ -54,7 +54,7 @@ class Recoding:
         if own.categories.keys() != other.categories.keys():
             raise DataError(
                 f"the binned store {url!r} has categories in the features {sorted(own.categories)}, the training rows in "
-                f"{sorted(other.categories)}. Bin it with the same categorical_features."
+                f"{sorted(other.categories)}. Bin it with the same ``categorical_features``."
             )
         tables = None
         if not has_values:
@@ -89,8 +89,8 @@ def _table(feature: int, own: np.ndarray, other: np.ndarray, url: str) -> np.nda
     if len(missing):
         raise DataError(
             f"the binned store {url!r} was binned by other edges than the training rows: they divide feature {feature} at "
-            f"{missing[0]:g}, within a bin of the store. Bin it with keep_values=True, so that it can be divided there, or give "
-            "the raw arrays."
+            f"{missing[0]:g}, within a bin of the store. Bin it with ``keep_values=True``, so that it can be divided there, or "
+            "give the raw arrays."
         )
     table = np.zeros(256, np.uint8)
     table[1 : len(own) + 1] = np.searchsorted(other, own, side="right")
@@ -108,6 +108,6 @@ def _category_table(feature: int, own: Categories, other: Categories, url: str) 
     if (table[bins] != found).any():
         raise DataError(
             f"the binned store {url!r} has rare categories of feature {feature} in one bin, which the "
-            "training rows have in different bins. Bin it with keep_values=True, or pass the raw arrays."
+            "training rows have in different bins. Bin it with ``keep_values=True``, or pass the raw arrays."
         )
     return table

@@ -168,8 +168,8 @@ class BinnedStore:
         """Return the array of raw values, (n, D) float64; raise DataError if there is none. `name` is for messages."""
         if not self._manifest["keep_values"]:
             raise DataError(
-                f"{name}: the binned store {self.url!r} has bins but no raw values, which predictions need. Pass the array that "
-                "it was made from, or bin that again with keep_values=True."
+                f"``{name}``: the binned store {self.url!r} has bins but no raw values, which predictions need. Pass the array "
+                "that it was made from, or bin that again with ``keep_values=True``."
             )
         values = self._array("values")
         missing = Inventory(values, name).missing()
@@ -197,8 +197,8 @@ class BinnedStore:
         is_from_dtype = isinstance(given, str) and given == "from_dtype"
         if not is_from_dtype and resolved(given, self.n_features, names) != self.categorical:
             raise DataError(
-                f"{self.place} has categories in the features {[*self.categorical]}, but categorical_features is {given!r:.100}. "
-                "Leave it at 'from_dtype', or bin again with these."
+                f"{self.place} has categories in the features {[*self.categorical]}, but ``categorical_features`` is "
+                f"{given!r:.100}. Leave it at 'from_dtype', or bin again with these."
             )
 
     @property
@@ -215,8 +215,8 @@ class BinnedStore:
         m = self._manifest
         if max_bins != m["max_bins"]:
             raise DataError(
-                f"the binned store {self.url!r} was made with max_bins={m['max_bins']}, not {max_bins}. "
-                f"Set max_bins={m['max_bins']}, or bin again."
+                f"the binned store {self.url!r} was made with ``max_bins={m['max_bins']}``, not {max_bins}. "
+                f"Pass ``max_bins={m['max_bins']}``, or bin again."
             )
         return stored_profile(self._group, m, self.url)
 
@@ -234,7 +234,7 @@ class BinnedStore:
         if keep_values and not m["keep_values"]:
             raise DataError(
                 f"the binned store {self.url!r} has bins but no raw values, and similarities measure distances between values. "
-                "Bin with keep_values=True, pass the raw arrays, or learn from bins (REBEL: weak_learner='tree')."
+                "Bin with ``keep_values=True``, pass the raw arrays, or learn from bins (REBEL: ``weak_learner='tree'``)."
             )
         own = stored_profile(self._group, m, self.url)
         recoding = None

@@ -50,7 +50,7 @@ class Link:
         scheduler: Any = client.scheduler
         if scheduler is None:
             raise ClusterError(
-                f"the given client is {client.status}. Connect a new one: Client(<scheduler address>)."
+                f"the given client is {client.status}. ``connect|Connect a new one: Client(<scheduler address>)``."
             )
         self.address = str(scheduler.address)
         if client.asynchronous:
@@ -72,7 +72,7 @@ class Link:
         """Return the error for a scheduler that does not answer."""
         return ClusterError(
             f"the scheduler at {self.address} does not answer. Start a cluster, then continue from the checkpoint, if there is "
-            "one, with fit(..., resume=True)."
+            "one, with ``resume=True``."
         )
 
     def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:

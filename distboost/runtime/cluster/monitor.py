@@ -222,7 +222,7 @@ class WorkerMonitor:
         return ClusterError(
             f"the scheduler at {self.link.address} had {n_found} of {wanted} workers after {WAIT_DEADLINE:.0f} s{idle}. Start "
             f"more (dask worker {self.link.address}), see the logs of those that did not come, or wait for fewer: "
-            "wait_for_workers, --wait-workers."
+            "``wait_for_workers``."
         )
 
     def _no_workers(self) -> ClusterError:

@@ -89,7 +89,7 @@ class ClusterRuntime(ClusterTasks):
         if blind:
             raise ClusterError(
                 f"rows that do not fit in memory go to {url}, which worker {blind[0]} cannot access ({len(blind)} of {len(seen)} "
-                "workers cannot). Set a directory or URL that all workers share: scratch=..."
+                "workers cannot). Set a directory or URL that all workers share: ``scratch=...``"
             )
 
     def place(self, sets: list[BinnedSet], layout: Layout, allotment: Allotment | None = None) -> Rows:

@@ -209,7 +209,7 @@ def located_error(error: BaseException, stage: str, worker: str) -> DistboostErr
         located = WorkerError(
             f"{type(error).__name__}: {error} ({place}). See the worker's log"
             + (
-                "; start it with more memory, or set a memory_limit."
+                "; start it with more memory, or set a ``memory_limit``."
                 if isinstance(error, MemoryError)
                 else "."
             )

@@ -80,7 +80,7 @@ class Scratch:
             self.close()
             raise StoreError(
                 f"cannot create a scratch file in {directory}, for rows that do not fit in memory ({error.strerror}). "
-                "Set another directory: scratch=..."
+                "Set another directory: ``scratch=...``"
             ) from error
         if shutil.disk_usage(directory).free < needed:
             self.close()
@@ -162,5 +162,5 @@ def _no_space(directory: str, needed: int) -> StoreError:
     free = shutil.disk_usage(directory).free
     return StoreError(
         f"the disk of {directory} is full: rows that do not fit in memory need at least {megabytes(needed)} there, but "
-        f"{megabytes(free)} are free. Free some space, set another directory (scratch=...), or raise memory_limit."
+        f"{megabytes(free)} are free. Free some space, set another directory (``scratch=...``), or raise ``memory_limit``."
     )

@@ -10,19 +10,8 @@ from distboost import GAMBLEClassifier, GDMCBoostClassifier
 from distboost.errors import ModelFormatError
 from distboost.io.files import read_file, write_file
 from distboost.model.checkpoint import MANIFEST, Manifest
-from tests.algorithms.subjects import SUBJECTS
+from tests.algorithms.subjects import TREES
 from tests.old_models.make import FOLDER, NAMES, rows
-
-TREES = [subject for subject in SUBJECTS if "similarity" not in subject.variant]
-
-
-@pytest.fixture(scope="module")
-def problem():
-    rng = np.random.default_rng(5)
-    y = rng.integers(0, 4, 150)
-    X = rng.normal(size=(150, 3)) + np.eye(4, 3)[y]
-    X[rng.random(X.shape) < 0.1] = np.nan
-    return X, y
 
 
 def leaves(arrays, tree, X):
@@ -159,7 +148,7 @@ def test_files_keep_them(problem, tmp_path):
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_models_of_earlier_files_have_none_and_stay_as_they_are(version, tmp_path):
+def test_models_of_earlier_files_have_no_covers_and_stay(version, tmp_path):
     file = FOLDER / f"{version}-gd-mcboost.model"
     model = distboost.load(file)
     assert not model.learned_.ensemble.has_covers
