@@ -7,6 +7,7 @@ import functools
 import inspect
 import os
 import warnings
+from collections.abc import Iterable
 
 _PASSED_OVER = (os.path.dirname(__file__) + os.sep, contextlib.__file__, functools.__file__)
 
@@ -17,3 +18,9 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     while frame is not None and frame.f_code.co_filename.startswith(_PASSED_OVER):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def warn_of_all(messages: Iterable[str]) -> None:
+    """Issue each of these warnings, as `warn_user` does."""
+    for message in messages:
+        warn_user(message)
