@@ -7,6 +7,7 @@ import functools
 import inspect
 import os
 import warnings
+from collections.abc import Iterable
 
 from distboost.message import Message
 
@@ -19,3 +20,9 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     while frame is not None and frame.f_code.co_filename.startswith(_PASSED_OVER):
         frame, level = frame.f_back, level + 1
     warnings.warn(category(Message(message)), stacklevel=level)
+
+
+def warn_of_all(messages: Iterable[str]) -> None:
+    """Issue each of these warnings, as `warn_user` does."""
+    for message in messages:
+        warn_user(message)

@@ -18,7 +18,7 @@ import numpy as np
 
 from distboost.data.axes import Axis, spans
 from distboost.errors import DataError
-from distboost.warn import warn_user
+from distboost.warn import warn_of_all
 
 PIECE_BYTES = 2**22  # of one read at most, unless a single chunk is larger
 MISSING_CHUNKS = ("warn", "error", "ignore")
@@ -188,8 +188,7 @@ def warnings_about(sources: Iterable[Source | None], policy: str) -> list[str]:
 
 def warn_about(source: Source, policy: str) -> None:
     """Warn about a source, or raise MissingChunkError, depending on the policy for chunks that were never written."""
-    for message in warnings_about([source], policy):
-        warn_user(message)
+    warn_of_all(warnings_about([source], policy))
 
 
 def fingerprint(sources: Iterable[Source | None]) -> str:

@@ -112,9 +112,10 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy on labelled rows, given as for `fit`; those that are not in memory are read block by block."""
         self._learned()
-        if sample_weight is None and evaluating.suits_sklearn(self, X, y):
-            return float(super().score(X, y))
-        return evaluating.confusion(self, X, y, sample_weight).accuracy
+        rows, labels = evaluating.adapters(self, X, y)
+        if sample_weight is None and evaluating.suit_sklearn(self, rows, labels):
+            return float(super().score(rows, y))
+        return evaluating.confusion(self, rows, labels, sample_weight).accuracy
 
     def staged_scores(self, X: Any) -> Iterator[Any]:
         """Yield the scores after each round, (n_samples, n_classes) float64.

@@ -23,7 +23,7 @@ from distboost.estimators.validation import Given, judged_data
 from distboost.evaluation.confusion import Confusion
 from distboost.evaluation.metrics import Evaluation, Totals, chosen
 from distboost.evaluation.sums import DECISIONS, PIECE_ROWS, Judge, OfScores, Places, Sums, judge_part, merged
-from distboost.inputs.base import LazyInput
+from distboost.inputs.base import Input, LazyInput
 from distboost.inputs.choose import adapter_of
 from distboost.io.options import storage_options
 from distboost.io.progress import phases_shown
@@ -130,12 +130,16 @@ def opening_with(model: Any, options: Mapping[str, Any] | None) -> Any:
     return found
 
 
-def suits_sklearn(model: CommonParameters, X: Any, y: Any) -> bool:
-    """Whether X and y are in memory, and scikit-learn's metrics take the labels as they are."""
-    if y is None or model.classes_.dtype.kind in "OST":
-        return False
+def adapters(model: CommonParameters, X: Any, y: Any) -> tuple[Input, Input | None]:
+    """Return the adapters of rows and of labels, if there are any."""
     with storage_options(model.storage_options):
-        return adapter_of(y, "y").is_known_to_sklearn and not isinstance(adapter_of(X, "X"), LazyInput)
+        return adapter_of(X, "X"), None if y is None else adapter_of(y, "y")
+
+
+def suit_sklearn(model: CommonParameters, x: Input, y: Input | None) -> bool:
+    """Whether rows and labels are in memory, and scikit-learn's metrics take the labels as they are."""
+    known = y is not None and y.is_known_to_sklearn and model.classes_.dtype.kind not in "OST"
+    return known and not isinstance(x, LazyInput)
 
 
 def evaluated(

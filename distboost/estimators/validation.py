@@ -23,7 +23,7 @@ from distboost.model.ensemble import slices
 from distboost.model.history import UNNAMED
 from distboost.prediction.streamed import check_features
 from distboost.threads import Threads
-from distboost.warn import warn_user
+from distboost.warn import warn_of_all
 
 
 class Given(NamedTuple):
@@ -51,14 +51,8 @@ def training_data(estimator: CommonParameters, given: Given, resumed: bool = Fal
         names = getattr(estimator, "feature_names_in_", None)
     set_features(estimator, data.n_features, names)
     data.set_categorical(estimator.categorical_features, names)
-    _warn_of(data, estimator)
+    warn_of_all(data.warnings(estimator.missing_chunks))
     return data
-
-
-def _warn_of(data: Dataset, estimator: CommonParameters) -> None:
-    """Warn of chunks that are missing and the like, as the estimator's parameters say."""
-    for message in data.warnings(estimator.missing_chunks):
-        warn_user(message)
 
 
 def _labelled(
@@ -110,7 +104,7 @@ def evaluation_data(estimator: CommonParameters, eval_set: Any) -> list[Evaluati
         if data.n_rows == 0:
             raise DataError(f"{data.place} has 0 rows. Omit it, or pass at least 1 row.")
         compare_names(estimator, data.names, data.place)
-        _warn_of(data, estimator)
+        warn_of_all(data.warnings(estimator.missing_chunks))
         found.append(EvaluationSet(name, data))
     return found
 
@@ -162,15 +156,14 @@ def judged_data(estimator: CommonParameters, given: Given) -> RawDataset:
     check_features(data.x.shape, data.place, estimator.n_features_in_)
     if data.n_rows == 0:
         raise DataError(f"{data.place} has 0 rows. Pass at least 1 row to evaluate.")
-    _warn_of(data, estimator)
+    warn_of_all(data.warnings(estimator.missing_chunks))
     return data
 
 
 def opened_rows(estimator: CommonParameters, X: Any) -> Input:
     """Return rows for prediction, with the codes of the model's labels. Compare the names of their features."""
     rows = _opened(estimator, X)
-    for message in rows.warnings(estimator.missing_chunks):
-        warn_user(message)
+    warn_of_all(rows.warnings(estimator.missing_chunks))
     return rows
 
 

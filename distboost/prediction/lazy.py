@@ -10,9 +10,9 @@ from dask.delayed import delayed
 
 from distboost.data.checks import as_numbers
 from distboost.data.real import refuse_date_types
+from distboost.errors import DataError
 from distboost.inputs.base import LazyInput
 from distboost.inputs.dask_array import dense
-from distboost.prediction.streamed import check_features
 
 if TYPE_CHECKING:  # its import takes half a second and 14 MB, which rows in memory do not need
     import dask.array as da
@@ -29,7 +29,16 @@ def map_rows(
     """Return a dask array (n, *shape) of `dtype`: function(rows, argument) for the rows, (m, n_features), of each chunk."""
     array: Any = X.rows
     refuse_date_types(array.dtype, "X")
-    check_features(array.shape, "X", n_features)
+    if array.ndim != 2:
+        raise DataError(
+            f"X has {array.ndim} dimensions (its shape is {array.shape}), but the model is expecting 2: rows and {n_features} "
+            "features. Reshape your data."
+        )
+    if array.shape[1] != n_features:
+        raise DataError(
+            f"X has {array.shape[1]} features (its shape is {array.shape}), but the model is expecting {n_features} features as "
+            "input."
+        )
 
     def apply(rows: np.ndarray, both: tuple[Any, ...]) -> np.ndarray:
         function, argument = both

@@ -20,7 +20,7 @@ from distboost.io.units import megabytes, megabytes_up
 from distboost.io.urls import url_of
 from distboost.runtime.choose import open_runtime
 from distboost.training.memory_plan import parse_limit, while_reading
-from distboost.warn import warn_user
+from distboost.warn import warn_of_all
 
 _POSITIVE = Interval(Integral, 1, None, closed="left")
 _ALLOWED: Mapping[str, Any] = {
@@ -129,8 +129,7 @@ def bin(
             )
         data = dataset_of(x, y, sample_weight)
     data.set_categorical(categorical_features, data.names)
-    for message in data.warnings(missing_chunks):
-        warn_user(message)
+    warn_of_all(data.warnings(missing_chunks))
     with (
         naming(data.names),
         options.storage_options(storage_options),

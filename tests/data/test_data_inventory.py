@@ -80,7 +80,7 @@ def test_a_chunk_that_was_never_written_stays_so(tmp_path):
     )
     array[:50] = X[:50]
     source = adapter_of(str(tmp_path / "x"), "X").column()
-    assert source.missing_chunks() == [f"c/{row}/{column}" for row in range(5, 10) for column in range(2)]
+    assert source.inventory.missing() == [f"c/{row}/{column}" for row in range(5, 10) for column in range(2)]
     part = source.part(45, 60)
     np.testing.assert_array_equal(part.load(), np.concatenate([X[45:50], np.full((10, 6), -1.0)]))
     array[55, 0] = 3.0
