@@ -236,6 +236,26 @@ class Statistic(ABC):
         n_sums = self.n_sums(block.n_classes)
         return max(scale.factor + n_sums, weight_factor) * block.heaviest + n_sums
 
+    @property
+    def fills_tiles(self) -> bool:
+        """Whether histograms sum the vectors of all rows of a node, in tiles unless few rows might overflow these."""
+        return not self.wide
+
+    def tile_rows(
+        self,
+        blocks: Sequence[BlockRows],
+        scale: Scale,
+        weight_factor: float,
+        largest: float | None = None,
+    ) -> int:
+        """Return the most rows whose sums fit in a tile; 0: so few that tiles are of no use. See `histogram`."""
+        if self.wide:
+            return 0
+        if largest is None:
+            largest = max(self.largest(block, scale, weight_factor) for block in blocks)
+        found = min(int(LARGEST / largest), MOST_ROWS)
+        return found if found >= FEWEST_ROWS else 0
+
     def spans(self, block: BlockRows, nodes: np.ndarray) -> np.ndarray:
         """Return where the rows that the histograms of nodes sum begin and end in ``block.order``, (m, 2) int32.
 
@@ -269,17 +289,15 @@ class Statistic(ABC):
         largest : float or None
             A bound on the magnitude of the numbers; None: that of the scale (`Statistic.largest`).
         """
-        if largest is None:
-            largest = max(self.largest(block, scale, weight_factor) for block in blocks)
-        tile_rows = 0 if self.wide else min(int(LARGEST / largest), MOST_ROWS)
-        if tile_rows < FEWEST_ROWS:
+        tile_rows = self.tile_rows(blocks, scale, weight_factor, largest)
+        if not tile_rows:
             features, offsets, slots, pool = target.cleared()
             for block, own in zip(blocks, spans, strict=True):
                 start, stop = np.ascontiguousarray(own.T)
                 rows = block.bins, block.order, start, stop, block.kept("statistics")
                 dense_histogram(*rows, features, offsets, slots, pool)
             return
-        features, constant = _constant_apart(blocks, target.features)
+        features, constant = constant_apart(blocks, target.features)
         _, offsets, slots, pool, fresh = target
         arrays = [(block.bins, block.order, block.kept("statistics")) for block in blocks]
         start, stop = (np.array([own[:, side] for own in spans]) for side in (0, 1))
@@ -290,7 +308,7 @@ class Statistic(ABC):
         )  # fmt: skip
 
 
-def _constant_apart(blocks: Sequence[BlockRows], features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def constant_apart(blocks: Sequence[BlockRows], features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Divide features into those to visit, at least one, and those of which all rows of all blocks have the same bin."""
     varies = blocks[0].varying[features]
     if varies.all():  # nearly always

@@ -16,16 +16,19 @@ from distboost.rows.messages import (
     BestSplits,
     Expanded,
     Expansion,
+    GrownNodes,
     HistogramQuestion,
+    Root,
     Splits,
     SumsQuestion,
     UpdateQuestion,
 )
 from distboost.rows.reduced import Reduced
-from distboost.runtime.coordinated import NOT_EXPANDED, CoordinatedRows
+from distboost.runtime.coordinated import NO_NODES, NOT_EXPANDED, CoordinatedRows
 from distboost.runtime.layout import Allotment, Layout, readings
 from distboost.runtime.local_tree import LocalTree, siblings_in_order
 from distboost.runtime.shard import Shard
+from distboost.runtime.whole_trees import WholeTrees
 from distboost.threads import Threads
 
 NO_TOTALS = np.zeros(0, np.int64)
@@ -97,6 +100,26 @@ class LocalRows(CoordinatedRows):
         super().__init__(layout, shard.counts(), shard.threads)
         self.shard = shard
         self.tree = LocalTree(layout.n_bins, layout.categorical, layout.n_classes, shard.threads)
+        self._whole = WholeTrees(layout, shard)
+
+    def _grows(self, root: Root) -> bool:
+        return self._whole.suits(root)
+
+    def grow(self, root: Root, max_depth: int | None, max_leaf_nodes: int | None) -> GrownNodes | None:
+        if not self._whole.suits(root):
+            return None
+        if not self._is_announced(root):
+            self.start_tree(root)
+            question = HistogramQuestion(self._take_root(), Splits.empty(), NO_NODES, root.features)
+            self.totals, self._root_expanded = self._begin_tree(question), NOT_EXPANDED
+            self.calls["histogram"] += 1
+            self.roots_asked += 1
+        found = self._whole.grow(root, self.histogram_scale, max_depth, max_leaf_nodes)
+        if found is None:
+            self._next_root = root
+            return None
+        self.calls["histogram"] += found[1]
+        return found[0]
 
     def _expand(self, question: HistogramQuestion, expansion: Expansion) -> tuple[np.ndarray, Expanded]:
         totals = NO_TOTALS
