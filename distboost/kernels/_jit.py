@@ -65,7 +65,7 @@ _without_references: Any = {"_nrt": False}
 uncounted: Any = _njit(**_options, **_without_references)
 
 
-def kernel(function: Any, *sources: Any) -> Any:
+def kernel(function: Any, *sources: Any, counted: bool = True) -> Any:
     """Compile a function at its first call, and cache its machine code on disk if a folder is writable.
 
     Parameters
@@ -74,13 +74,15 @@ def kernel(function: Any, *sources: Any) -> Any:
         The function to compile. It may call other compiled functions.
     *sources : functions
         Functions from other folders that are compiled into it. If one of them has no source file, nothing is cached.
+    counted : bool, default=True
+        Whether it counts references to arrays: see `uncounted`.
 
     Returns
     -------
     dispatcher : Numba dispatcher
         The compiled function.
     """
-    dispatcher: Any = compiled(function)
+    dispatcher: Any = (compiled if counted else uncounted)(function)
     files = [Path(inspect.getfile(source)) for source in sources]
     if not all(file.is_file() for file in files):
         return dispatcher

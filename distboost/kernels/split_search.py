@@ -125,13 +125,13 @@ def best_splits_by(gain: Gain) -> Any:
     functions = {"pair_values": gain.pair_values, "own_value": gain.own_value, "may_exceed": gain.may_exceed}
     namespace = {**globals(), **functions}
     following = _next_promising if gain.may_exceed else _next
-    namespace["next_promising"] = uncounted(_with_globals(following, namespace, suffix))
-    namespace["first_promising"] = uncounted(_with_globals(_first_promising, namespace, suffix))
-    namespace["best_threshold"] = inlined(_with_globals(_best_threshold, namespace, suffix))
-    return kernel(_with_globals(_best_splits, namespace, suffix), gain.source)
+    namespace["next_promising"] = uncounted(with_globals(following, namespace, suffix))
+    namespace["first_promising"] = uncounted(with_globals(_first_promising, namespace, suffix))
+    namespace["best_threshold"] = inlined(with_globals(_best_threshold, namespace, suffix))
+    return kernel(with_globals(_best_splits, namespace, suffix), gain.source)
 
 
-def _with_globals(function: Any, namespace: dict[str, Any], suffix: str) -> FunctionType:
+def with_globals(function: Any, namespace: dict[str, Any], suffix: str) -> FunctionType:
     """Return the function with other globals, and with the suffix behind its name."""
     name = function.__name__.removeprefix("_") + suffix
     changed = FunctionType(function.__code__, namespace, name)

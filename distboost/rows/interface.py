@@ -8,7 +8,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from distboost.rows.messages import BestSplits, Expanded, Losses, Root, RowCounts, Siblings, Splits, Step
+from distboost.rows.messages import (
+    BestSplits,
+    Expanded,
+    GrownNodes,
+    Losses,
+    Root,
+    RowCounts,
+    Siblings,
+    Splits,
+    Step,
+)
 from distboost.rows.reduced import Best, Reduced
 from distboost.rows.row_metrics import RowMetric
 from distboost.rows.scales import Scale
@@ -82,6 +92,13 @@ class Rows(ABC):
     @abstractmethod
     def start_tree(self, root: Root) -> None:
         """Begin a new tree with the next question."""
+
+    def grow(self, root: Root, max_depth: int | None, max_leaf_nodes: int | None) -> GrownNodes | None:
+        """Grow a whole tree where the rows are, if one process has them all, and if that takes less time than questions.
+
+        With `max_leaf_nodes`, it grows best first. None: nothing was done. Questions about nodes have the same splits.
+        """
+        return None
 
     @abstractmethod
     def init_root(self, root: Root) -> Expanded:

@@ -205,6 +205,15 @@ class Expanded(NamedTuple):
         return self._replace(best=self.best.combined(other.best))
 
 
+class GrownNodes(NamedTuple):
+    """The nodes of a tree that was grown as a whole, by number. The root is node 0."""
+
+    inner: np.ndarray  # (m,) int64: the nodes that were split, in this order
+    child: np.ndarray  # (n,) int64: the left child, if it was split; the right one has the next number
+    sums: np.ndarray  # (n, n_channels) int64, as those of `Rows.init_root`
+    best: BestSplits  # of each node
+
+
 @dataclass(frozen=True)
 class HistogramQuestion:
     """Apply the splits, then sum the histograms that the expansion names. None: begin the tree, without a histogram."""

@@ -79,12 +79,9 @@ def add_histograms(summands: Sequence[Summands], target: Target, weight_factor: 
     weight_factor : float
         Rows' own weights are summed in units of 1/weight_factor; 0: they are not summed.
     """
-    is_narrow = bool(summands) and summands[0].vectors.dtype == np.int32
-    if is_narrow:
-        tile_rows = min(int(LARGEST / max(some.largest for some in summands)), MOST_ROWS)
-        if tile_rows >= FEWEST_ROWS:
-            _add_narrow(summands, target, tile_rows)
-            return
+    if tile_rows := rows_of_tile(summands):
+        _add_narrow(summands, target, tile_rows)
+        return
     features, offsets, slots, pool = target.cleared()
     for some in summands:
         rows = some.bins, some.order, *np.ascontiguousarray(some.spans.T)
@@ -98,7 +95,7 @@ def add_histograms(summands: Sequence[Summands], target: Target, weight_factor: 
 
 def _add_narrow(summands: Sequence[Summands], target: Target, tile_rows: int) -> None:
     """Add int32 vectors, of which no sum over `tile_rows` rows overflows."""
-    features, constant = _constant_apart(summands, target.features)
+    features, constant = constant_apart(summands, target.features)
     _, offsets, slots, pool, fresh = target
     start, stop = (np.array([some.spans[:, side] for some in summands]) for side in (0, 1))
     tile = tile_for(target._replace(features=features))
@@ -106,7 +103,15 @@ def _add_narrow(summands: Sequence[Summands], target: Target, tile_rows: int) ->
     narrow_histogram(addresses, start, stop, tile_rows, features, constant, offsets, fresh, tile, slots, pool)
 
 
-def _constant_apart(summands: Sequence[Summands], features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def rows_of_tile(summands: Sequence[Summands]) -> int:
+    """Return the most rows whose sums fit in a tile of 32-bit sums; 0: so few that tiles are of no use."""
+    if not summands or summands[0].vectors.dtype != np.int32:
+        return 0
+    found = min(int(LARGEST / max(some.largest for some in summands)), MOST_ROWS)
+    return found if found >= FEWEST_ROWS else 0
+
+
+def constant_apart(summands: Sequence[Summands], features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Divide features into those to visit, at least one, and those of which all rows have the same bin."""
     varies = summands[0].varying[features]
     if varies.all():  # nearly always

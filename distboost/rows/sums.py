@@ -230,6 +230,11 @@ class Statistic(ABC):
         n_sums = self.n_sums(block.n_classes)
         return max(scale.factor + n_sums, weight_factor) * block.heaviest + n_sums
 
+    @property
+    def fills_tiles(self) -> bool:
+        """Whether histograms sum the vectors of all rows of a node, in tiles unless few rows might overflow these."""
+        return not self.wide
+
     def spans(self, block: BlockRows, nodes: np.ndarray) -> np.ndarray:
         """Return where the rows that the histograms of nodes sum begin and end in ``block.order``, (m, 2) int32.
 

@@ -266,10 +266,9 @@ class Block:
 
     def split(self, splits: Splits, missing_bin: np.ndarray) -> None:
         """Divide the rows of nodes between their children. `missing_bin` is (n_features,) int64."""
-        if self.grown is not None:
-            self.grown, self._leaves = self.grown.followed_by(splits, missing_bin), None
-            if self.grown.is_gathered:
-                return
+        self.grow(splits, missing_bin)
+        if self.grown is not None and self.grown.is_gathered:
+            return
         n = int(max(splits.left.max(), splits.right.max())) + 1
         if len(self.spans) < n:
             grown = np.zeros((2 * n, 2), np.int32)
@@ -280,6 +279,11 @@ class Block:
             splits.missing_left, splits.left, splits.right, splits.sets, np.empty(len(self.order), np.int32),
         )  # fmt: skip
         self.changed.add("order")
+
+    def grow(self, splits: Splits, missing_bin: np.ndarray) -> None:
+        """Note the splits of a tree whose histograms sum fewer rows than its leaves have."""
+        if self.grown is not None:
+            self.grown, self._leaves = self.grown.followed_by(splits, missing_bin), None
 
     def leaf_arrays(self, leaves: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the arrays that a reduction over leaves reads: (scores, labels, weights, order, spans, leaves)."""

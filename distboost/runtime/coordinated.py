@@ -101,6 +101,10 @@ class CoordinatedRows(Rows):
         Return the losses of all shards, the totals of the root's statistic, (n_totals,) int64, and the answer to the expansion.
         """
 
+    def _grows(self, root: Root) -> bool:
+        """Whether the tree that begins with this root will be grown by `grow`: its histogram is not needed before."""
+        return False
+
     # A training run.
 
     def begin(self, weighting: Weighting, metrics: Sequence[RowMetric] = ()) -> None:
@@ -118,12 +122,11 @@ class CoordinatedRows(Rows):
         self._root = self._root_question(root, shifts)
 
     def init_root(self, root: Root) -> Expanded:
-        came_with_update, self._next_root = self._next_root, None
-        announced = root.same(came_with_update) and self.keeps_precision(root.statistic)
-        if _is_by_weight(root) or not announced:
+        announced = self._is_announced(root)
+        if _is_by_weight(root) or not announced or self._root_expanded is NOT_EXPANDED:
             if _is_by_weight(root):
                 self._start_sampled_tree(root, announced)
-            else:
+            elif not announced:
                 self.start_tree(root)
             if self._windows is None:
                 self._root_expanded = self._ask_histograms(Expansion(root.features, root, search=root.search))
@@ -133,6 +136,11 @@ class CoordinatedRows(Rows):
             self.calls["histogram"] += 1
             self.roots_asked += 1
         return self._root_expanded
+
+    def _is_announced(self, root: Root) -> bool:
+        """Whether the last update has begun this tree, and precisely enough."""
+        came_with_update, self._next_root = self._next_root, None
+        return root.same(came_with_update) and self.keeps_precision(root.statistic)
 
     def _start_sampled_tree(self, root: Root, announced: bool) -> None:
         """Begin a tree on rows that are drawn by weight, from their magnitudes, which may have come with the last update."""
@@ -278,7 +286,8 @@ class CoordinatedRows(Rows):
             root = self._magnitudes_question(next_root, self._bound)
         elif next_root is not None:
             root = self._root_question(next_root, self._bound)
-            expansion = Expansion(next_root.features, next_root, search=next_root.search)
+            if not self._grows(next_root):
+                expansion = Expansion(next_root.features, next_root, search=next_root.search)
             self._forgotten = []
         question = UpdateQuestion(
             self.round, splits, tuple(steps), from_zero, self.weighting, shifts, factors, root,

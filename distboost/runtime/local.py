@@ -14,7 +14,10 @@ from distboost.rows.interface import Rows
 from distboost.rows.messages import (
     BestSplits,
     Expanded,
+    GrownNodes,
     HistogramQuestion,
+    Root,
+    Splits,
     SumsQuestion,
     UpdateQuestion,
 )
@@ -23,6 +26,7 @@ from distboost.runtime.coordinated import NOT_EXPANDED, CoordinatedRows
 from distboost.runtime.layout import Allotment, Layout, readings
 from distboost.runtime.local_tree import LocalTree
 from distboost.runtime.shard import Shard
+from distboost.runtime.whole_trees import WholeTrees
 from distboost.threads import Threads
 
 
@@ -92,6 +96,27 @@ class LocalRows(CoordinatedRows):
         super().__init__(layout, shard.counts(), shard.threads)
         self.shard = shard
         self.tree = LocalTree(layout.n_bins, layout.categorical, layout.n_classes, shard.threads)
+        self._whole = WholeTrees(layout, shard)
+
+    def _grows(self, root: Root) -> bool:
+        return self._whole.suits(root)
+
+    def grow(self, root: Root, max_depth: int | None, max_leaf_nodes: int | None) -> GrownNodes | None:
+        if not self._whole.suits(root):
+            return None
+        if not self._is_announced(root):
+            self.start_tree(root)
+            self.totals, self._root_expanded = self._expand(
+                HistogramQuestion(self._take_root(), Splits.empty())
+            )
+            self.calls["histogram"] += 1
+            self.roots_asked += 1
+        found = self._whole.grow(root, self.histogram_scale, max_depth, max_leaf_nodes)
+        if found is None:
+            self._next_root = root
+            return None
+        self.calls["histogram"] += found[1]
+        return found[0]
 
     def _expand(self, question: HistogramQuestion) -> tuple[np.ndarray, Expanded]:
         if question.expansion is None:

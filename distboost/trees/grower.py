@@ -15,7 +15,15 @@ from distboost.kernels import random
 from distboost.kernels.categories import set_words
 from distboost.kernels.gains import Gain
 from distboost.rows.interface import Rows
-from distboost.rows.messages import BestSplits, Root, Siblings, SplitRules, Splits, Subsample
+from distboost.rows.messages import (
+    BestSplits,
+    GrownNodes,
+    Root,
+    Siblings,
+    SplitRules,
+    Splits,
+    Subsample,
+)
 from distboost.rows.scales import LEAF_WEIGHT_FACTOR
 from distboost.rows.sums import Statistic
 from distboost.trees.tree import BinnedTree, Cover, TreeStep, numbered
@@ -189,7 +197,13 @@ class TreeGrower:
         `sums`: whether the algorithm reads the tree's sums. If rows are drawn by weight, these take one more question.
         `constants`: of the gain, if it has any.
         """
-        self.init_root(statistic, gain, max_depth, constants=constants)
+        root = self._begin(statistic, gain, max_depth, constants=constants)
+        most_depth = None if self.max_depth == math.inf else int(self.max_depth)
+        grown = self.rows.grow(root, most_depth, self.limits.max_leaf_nodes)
+        if grown is not None:
+            self._note_weight(grown.sums[0])
+            return self._finished(grown, grown.inner, sums)
+        self._init(root)
         if not self.nodes.best.gain[0] > 0:
             self.rows.forget([0])
         if self.limits.max_leaf_nodes is None:
@@ -224,6 +238,17 @@ class TreeGrower:
         constants: tuple[float, ...] = (),
     ) -> None:
         """Begin a tree with node 0. If `search` and it may be split, its best split is found."""
+        self._init(self._begin(statistic, gain, max_depth, search, constants))
+
+    def _begin(
+        self,
+        statistic: Statistic,
+        gain: Gain,
+        max_depth: int | None,
+        search: bool = True,
+        constants: tuple[float, ...] = (),
+    ) -> Root:
+        """Return the root of a tree."""
         depths = [depth for depth in (self.limits.max_depth, max_depth) if depth is not None]
         self.max_depth: float = min(depths, default=math.inf)
         statistic = self.limits.compressed(statistic, self.rows.round)
@@ -235,8 +260,11 @@ class TreeGrower:
         search = search and bool(self.may_split(0))
         if self._round != self.rows.round:
             self._round, self._rules, self._search = self.rows.round, rules, search
-        root = self._root(statistic, self.rows.round, rules, search)
-        self.features = root.features
+        self._root_node = self._root(statistic, self.rows.round, rules, search)
+        return self._root_node
+
+    def _init(self, root: Root) -> None:
+        """Begin the nodes of a tree with its root."""
         sums, best = self.rows.init_root(root)
         assert sums is not None
         self.n_nodes = 1
@@ -245,10 +273,13 @@ class TreeGrower:
         if best is not None:
             self.nodes.note(ROOT, best)
         self._split_nodes = [NO_NODES]
+        self._note_weight(sums)
+
+    def _note_weight(self, sums: np.ndarray) -> None:
+        """Note the weight of all rows of the tree, given the sums of its root, (n_channels,) int64."""
         self.weight = int(sums[self.n_sums + self.weighted]) / (LEAF_WEIGHT_FACTOR if self.weighted else 1.0)
         if self.limits.samples:
             self.weight = self.rows.counts[0].weight
-        self._root_node = root
 
     # Orders of growth.
 
@@ -328,7 +359,9 @@ class TreeGrower:
 
     def finished(self, exact: bool = True) -> Tree:
         """Return the tree: the split nodes numbered in order, all other nodes as leaves. `exact`: with the sums over all rows."""
-        tree, inner = self.nodes, np.concatenate(self._split_nodes)
+        return self._finished(self.nodes, np.concatenate(self._split_nodes), exact)
+
+    def _finished(self, tree: GrowingNodes | GrownNodes, inner: np.ndarray, exact: bool) -> Tree:
         numbers, leaves = numbered(inner, tree.child[inner, None] + [0, 1])
         best = BestSplits._make(column[inner] for column in tree.best)
         binned = BinnedTree(
@@ -353,10 +386,11 @@ class TreeGrower:
         mass = sums[:, n]
         if self.weighted:
             mass = np.maximum(mass, np.ceil(sums[:, n + 1] / LEAF_WEIGHT_FACTOR).astype(np.int64))
-        return Tree(binned, gain, leaves, self.weight, sums[:, :n], mass, self._cover(leaves))
+        cover = self._cover(tree.sums[leaves, n:])
+        return Tree(binned, gain, leaves, self.weight, sums[:, :n], mass, cover)
 
-    def _cover(self, leaves: np.ndarray) -> Cover:
-        rows, *weight = self.nodes.sums[leaves, self.n_sums :].T
+    def _cover(self, counts: np.ndarray) -> Cover:
+        rows, *weight = counts.T
         if not weight:
             return Cover(rows, rows.astype(np.float64))
         mass = weight[0] / LEAF_WEIGHT_FACTOR

@@ -96,6 +96,10 @@ class CompressedResiduals(Statistic):
             self.buffer(block, weight_factor),
         )  # fmt: skip
 
+    @property
+    def fills_tiles(self) -> bool:
+        return self.few_bits is None
+
     def spans(self, block: BlockRows, nodes: np.ndarray) -> np.ndarray:
         found = super().spans(block, nodes)
         if self.few_bits is not None:

@@ -1,0 +1,267 @@
+"""The growth of a whole tree on rows that all lie in this process: histograms, best splits and the division of rows.
+
+The kernels that sum, search and divide are called by their addresses: so the growth is compiled once for all gains.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import carray  # type: ignore[attr-defined]
+
+from distboost.kernels._jit import inlined, kernel
+from distboost.kernels.by_address import address_of, caller, kinds_of
+from distboost.kernels.histogram import RowAddresses, narrow_histogram
+from distboost.kernels.partition import split_spans
+from distboost.kernels.simd import pointer
+from distboost.kernels.split_search import with_globals
+
+# The calls of kernels, and the functions with these calls: `_growth` puts them in their place.
+best_splits: Any = None
+histogram: Any = None
+division: Any = None
+split_node: Any = None
+add_node: Any = None
+find_splits: Any = None
+
+
+class Calls(NamedTuple):
+    """The addresses of the kernels that a tree is grown by."""
+
+    search: int  # of `best_splits_by` the gain
+    histogram: int
+    division: int
+
+
+class Data(NamedTuple):
+    """The features of a tree, and the rows that it is grown on."""
+
+    rows: RowAddresses
+    spans: np.ndarray  # (b, nodes, 2) int32: where each node's rows begin and end in each block
+    missing_bin: np.ndarray  # (D,) int64
+    features: np.ndarray  # (f,) int64: those of the tree
+    varying: np.ndarray  # (g,) int64: those of which not all rows have the same bin, or the first feature
+    constant: np.ndarray  # (f - g,) int64: the others
+    offsets: np.ndarray  # (D + 1,) int64: where the bins of each feature begin
+    categorical: np.ndarray  # (D,) bool
+    tile_rows: int  # as in `narrow_histogram`
+
+
+class Growth(NamedTuple):
+    """How far a tree grows, and by which splits."""
+
+    max_depth: int
+    max_leaf_nodes: int  # a tree with this limit grows best first; 0: level by level
+    min_rows: int  # of a leaf
+    min_weight_fraction: float  # of a leaf, of the weight of all rows in the tree
+    n_sums: int  # channels of a histogram that hold sums of the statistic
+    weighted: bool  # whether histograms sum row weights
+    least_category: int  # the weight of a category that is known in a node
+    context: np.ndarray  # (2, k) float64: of the gain
+
+
+class Nodes(NamedTuple):
+    """The nodes of a growing tree, by number, with room for all of them."""
+
+    child: np.ndarray  # (n,) int64: the left child, if it was split; the right one has the next number
+    depth: np.ndarray  # (n,) int64
+    slot: np.ndarray  # (n,) int64: where the histogram of a node is that was summed
+    sums: np.ndarray  # (n, channels in use) int64
+    inner: np.ndarray  # (n,) int64: the nodes that were split, in this order
+    best: Any  # BestSplits of n nodes
+
+
+class Memory(NamedTuple):
+    """Working memory."""
+
+    pool: np.ndarray  # (slots, total bins, channels) int64: histograms, of arbitrary content
+    free: np.ndarray  # (slots,) int64: the numbers of slots
+    tile: np.ndarray  # (bins, channels) int32: all 0 before and after
+    start: np.ndarray  # (b, 1) int32
+    stop: np.ndarray  # (b, 1) int32
+    own: np.ndarray  # (2,) int64
+    scratch: np.ndarray  # (r,) int32: for the rows of a block
+    found: Any  # BestSplits of two nodes
+
+
+def growth_of(search: Any, data: Data, growth: Growth, memory: Memory) -> tuple[Any, Calls]:
+    """Return the kernel `_grow`, and the calls for it, if best splits are found by the kernel `search`."""
+    some, pool, spans, best = data.features, memory.pool, data.spans, memory.found
+    n, flag = growth.n_sums, growth.weighted
+    searches = kinds_of(
+        pool, some, some, some, data.offsets, data.categorical, n, flag, growth.context, n, n, n, best
+    )
+    sums = kinds_of(data.rows, spans[0], spans[0], n, some, some, data.offsets, flag, memory.tile, some, pool)
+    divides = kinds_of(
+        data.rows, some, spans, some, some, some, best.missing_left, some, some, best.sets, memory.scratch
+    )
+    kernels = ((search, searches), (narrow_histogram, sums), (split_blocks, divides))
+    return _growth(searches, sums, divides), Calls(*[address_of(*pair) for pair in kernels])
+
+
+@cache
+def _growth(searches: tuple[Any, ...], sums: tuple[Any, ...], divides: tuple[Any, ...]) -> Any:
+    namespace: dict[str, Any] = {
+        **globals(),
+        "best_splits": caller(searches),
+        "histogram": caller(sums),
+        "division": caller(divides),
+    }
+    for name, function in (
+        ("split_node", _split_node),
+        ("add_node", _add_node),
+        ("find_splits", _find_splits),
+    ):
+        namespace[name] = inlined(with_globals(function, namespace, ""))
+    return kernel(with_globals(_grow, namespace, ""), counted=False)
+
+
+def _grow(calls, data, growth, nodes, memory):
+    """Grow a tree. Return the numbers of its nodes, of those that were split, of the rows that were summed, and of questions.
+
+    Nodes are split in the order of their numbers, or best first: the oldest of equal ones first. Of two children, the smaller is
+    summed, if one of them may be split; the other's histogram is what is left of the parent's. A level of such children would be
+    a question, or each pair of them if the best is split first.
+    """
+    # IN: calls: Calls; data: Data; growth: Growth
+    # OUT: data.spans, and the order of the rows; nodes: Nodes, all 0 before; memory: Memory
+    child, depth, slot, sums, inner, best = nodes
+    n_sums, free, n_free = growth.n_sums, memory.free, memory.free.shape[0] - 1
+    slot[0] = free[n_free]
+    node, n_nodes, n_inner, n_rows, n_questions, asked = 0, 1, 0, 0, 0, 0
+    min_weight, smaller, larger, n_siblings = np.int64(0), 0, 0, 0
+    while node < n_nodes:
+        if smaller >= 0:
+            n_rows += add_node(calls, data, smaller, slot, memory)
+        if n_nodes == 1:
+            add_root(data, memory.pool[slot[0]], sums)
+            min_weight = np.int64(np.ceil(growth.min_weight_fraction * sums[0, n_sums + growth.weighted]))
+        if smaller >= 0 and depth[smaller] < growth.max_depth and growth.max_leaf_nodes != 1:
+            find_splits(calls, data, growth, min_weight, slot, smaller, larger, n_siblings, memory)
+            for position in range(1 + n_siblings):
+                m = larger if position == 1 else smaller
+                note(memory.found, position, best, m)
+                # The histogram of a node is only needed for those of its children.
+                if not (best.gain[m] > 0 and depth[m] + 1 < growth.max_depth):
+                    free[n_free] = slot[m]
+                    n_free += 1
+        node = following(node, n_nodes, growth, best.gain, child)
+        if node == n_nodes or n_inner + 1 == growth.max_leaf_nodes:
+            break
+        left, right = n_nodes, n_nodes + 1
+        split_node(calls, data, node, left, nodes, memory)
+        inner[n_inner] = node
+        n_inner, n_nodes, smaller = n_inner + 1, n_nodes + 2, -1
+        has_rows = max(sums[left, n_sums], sums[right, n_sums]) >= 2 * growth.min_rows
+        if depth[left] < growth.max_depth and has_rows and n_inner + 1 != growth.max_leaf_nodes:
+            smaller, larger = (left, right) if best.n_left[node] <= best.n_right[node] else (right, left)
+            n_free, n_siblings = n_free - 1, 1
+            slot[smaller], slot[larger] = free[n_free], slot[node]
+            n_questions += growth.max_leaf_nodes > 0 or depth[left] > asked
+            asked = depth[left]
+        elif depth[left] < growth.max_depth:
+            free[n_free] = slot[node]
+            n_free += 1
+    return n_nodes, n_inner, n_rows, n_questions
+
+
+@inlined
+def following(first, n_nodes, growth, gain, child):
+    """Return the node to split next, of n_nodes nodes, or n_nodes. Level by level, it has at least the number `first`."""
+    found, largest = first, 0.0
+    if growth.max_leaf_nodes == 0:
+        while found < n_nodes and (child[found] > 0 or not gain[found] > 0):
+            found += 1
+    else:
+        found = n_nodes
+        for node in range(n_nodes):
+            if gain[node] > largest and child[node] == 0:
+                found, largest = node, gain[node]
+    return found
+
+
+@inlined
+def add_root(data, histogram, sums):
+    """Set sums[0] to the sums over all rows, from the histogram of the root."""
+    for j in range(data.offsets[data.features[0]], data.offsets[data.features[0] + 1]):
+        for c in range(sums.shape[1]):
+            sums[0, c] += histogram[j, c]
+
+
+def _split_node(calls, data, node, left, nodes, memory):
+    """Divide the rows and sums of a node between the children `left` and left + 1 by its best split."""
+    best, own, n = nodes.best, memory.own, node + 1
+    own[0], own[1], nodes.child[node] = node, left + 1, left
+    for child in (left, left + 1):
+        nodes.depth[child] = nodes.depth[node] + 1
+        for c in range(nodes.sums.shape[1]):
+            share = best.left[node, c]
+            nodes.sums[child, c] = share if child == left else nodes.sums[node, c] - share
+    division(
+        calls.division,
+        (
+            data.rows, data.missing_bin, data.spans, own[:1], best.feature[node:n], best.bin[node:n],
+            best.missing_left[node:n], nodes.child[node:n], own[1:], best.sets[node:n], memory.scratch,
+        ),
+    )  # fmt: skip
+
+
+@kernel
+def split_blocks(
+    rows, missing_bin, spans, node, feature, split_bin, missing_left, left, right, sets, scratch
+):
+    """Do what `split_spans` does for the rows of all blocks."""
+    # IN: rows: RowAddresses; the rest as in `split_spans`
+    # OUT: the order of the rows; spans (b, nodes, 2) int32; scratch
+    for b in range(rows.bins.shape[0]):
+        bins = carray(pointer(rows.bins[b], np.uint8(0)), (rows.n_rows[b], rows.n_features))
+        order = carray(pointer(rows.order[b], np.int32(0)), (rows.n_ordered[b],))
+        split_spans(
+            bins, missing_bin, order, spans[b], node, feature, split_bin, missing_left, left, right, sets,
+            scratch,
+        )  # fmt: skip
+
+
+def _add_node(calls, data, node, slot, memory):
+    """Set the pool's slot to the histogram of a node; return the number of its rows."""
+    start, stop, n_rows = memory.start, memory.stop, 0
+    for b in range(start.shape[0]):
+        start[b, 0], stop[b, 0] = data.spans[b, node]
+        n_rows += stop[b, 0] - start[b, 0]
+    histogram(
+        calls.histogram,
+        (
+            data.rows, start, stop, data.tile_rows, data.varying, data.constant, data.offsets, True,
+            memory.tile, slot[node : node + 1], memory.pool,
+        ),
+    )  # fmt: skip
+    return n_rows
+
+
+def _find_splits(calls, data, growth, min_weight, slot, node, sibling, n_siblings, memory):
+    """Find the best splits of a node, and of its sibling, in the slot of its parent, if there is one."""
+    memory.found.gain[0] = memory.found.gain[1] = 0.0
+    best_splits(
+        calls.search,
+        (
+            memory.pool, slot[node : node + 1], slot[sibling : sibling + n_siblings], data.features,
+            data.offsets, data.categorical, growth.n_sums, growth.weighted, growth.context, growth.min_rows,
+            min_weight, growth.least_category, memory.found,
+        ),
+    )  # fmt: skip
+
+
+@inlined
+def note(found, position, best, node):
+    """Set the best split of a node to the one found at a position, if there is one."""
+    if found.gain[position] > 0:
+        best.gain[node], best.value[node] = found.gain[position], found.value[position]
+        best.feature[node], best.bin[node] = found.feature[position], found.bin[position]
+        best.missing_left[node] = found.missing_left[position]
+        best.n_left[node], best.n_right[node] = found.n_left[position], found.n_right[position]
+        for c in range(best.left.shape[1]):
+            best.left[node, c] = found.left[position, c]
+        for word in range(best.sets.shape[1]):
+            best.sets[node, word] = found.sets[position, word]
