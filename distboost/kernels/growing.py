@@ -62,7 +62,7 @@ class Growth(NamedTuple):
     context: np.ndarray  # (2, k) float64: of the gain
 
 
-class Nodes(NamedTuple):
+class NodeRoom(NamedTuple):
     """The nodes of a growing tree, by number, with room for all of them."""
 
     child: np.ndarray  # (n,) int64: the left child, if it was split; the right one has the next number
@@ -77,7 +77,7 @@ class Memory(NamedTuple):
     """Working memory."""
 
     pool: np.ndarray  # (slots, total bins, channels) int64: histograms, of arbitrary content
-    free: np.ndarray  # (slots,) int64: the numbers of slots
+    free: np.ndarray  # (slots,) int64: the numbers of those without a histogram
     tile: np.ndarray  # (bins, channels) int32: all 0 before and after
     start: np.ndarray  # (b, 1) int32
     stop: np.ndarray  # (b, 1) int32
@@ -119,16 +119,18 @@ def _growth(searches: tuple[Any, ...], sums: tuple[Any, ...], divides: tuple[Any
 
 
 def _grow(calls, data, growth, nodes, memory):
-    """Grow a tree. Return the numbers of its nodes, of those that were split, of the rows that were summed, and of questions.
+    """Grow a tree. Return the numbers of nodes that were split, of rows that were summed, and of questions.
 
     Nodes are split in the order of their numbers, or best first: the oldest of equal ones first. Of two children, the smaller is
     summed, if one of them may be split; the other's histogram is what is left of the parent's. A level of such children would be
     a question, or each pair of them if the best is split first.
     """
     # IN: calls: Calls; data: Data; growth: Growth
-    # OUT: data.spans, and the order of the rows; nodes: Nodes, all 0 before; memory: Memory
+    # OUT: data.spans, and the order of the rows; nodes: NodeRoom, all 0 before; memory: Memory
     child, depth, slot, sums, inner, best = nodes
     n_sums, free, n_free = growth.n_sums, memory.free, memory.free.shape[0] - 1
+    for number in range(free.shape[0]):
+        free[number] = number
     slot[0] = free[n_free]
     node, n_nodes, n_inner, n_rows, n_questions, asked = 0, 1, 0, 0, 0, 0
     min_weight, smaller, larger, n_siblings = np.int64(0), 0, 0, 0
@@ -157,6 +159,8 @@ def _grow(calls, data, growth, nodes, memory):
         has_rows = max(sums[left, n_sums], sums[right, n_sums]) >= 2 * growth.min_rows
         if depth[left] < growth.max_depth and has_rows and n_inner + 1 != growth.max_leaf_nodes:
             smaller, larger = (left, right) if best.n_left[node] <= best.n_right[node] else (right, left)
+            if n_free == 0:
+                raise IndexError("the pool has too few histograms")
             n_free, n_siblings = n_free - 1, 1
             slot[smaller], slot[larger] = free[n_free], slot[node]
             n_questions += growth.max_leaf_nodes > 0 or depth[left] > asked
@@ -164,7 +168,7 @@ def _grow(calls, data, growth, nodes, memory):
         elif depth[left] < growth.max_depth:
             free[n_free] = slot[node]
             n_free += 1
-    return n_nodes, n_inner, n_rows, n_questions
+    return n_inner, n_rows, n_questions
 
 
 @inlined

@@ -105,6 +105,8 @@ class Root(NamedTuple):
 
 def _same(a: Any, b: Any) -> bool:
     """Compare small values that may contain arrays."""
+    if a is b:
+        return True
     if is_dataclass(a) and type(a) is type(b):
         return all(_same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
     return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray) else a == b

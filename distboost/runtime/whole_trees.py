@@ -8,7 +8,7 @@ import numpy as np
 
 from distboost.kernels.categories import MIN_ROWS, set_words
 from distboost.kernels.gains import NO_CONTEXT, Gain, context_of
-from distboost.kernels.growing import Calls, Data, Growth, Memory, Nodes, growth_of
+from distboost.kernels.growing import Calls, Data, Growth, Memory, NodeRoom, growth_of
 from distboost.kernels.histogram import TILES_AT_ONCE, RowAddresses, Target, tile_for
 from distboost.kernels.simd import padded_sums
 from distboost.kernels.split_search import best_splits_by
@@ -36,8 +36,10 @@ class WholeTrees:
     def __init__(self, layout: Layout, shard: Shard):
         self._n_bins, self._categorical, self._n_classes = layout.n_bins, layout.categorical, layout.n_classes
         self._has_windows, self._shard = layout.window_bytes is not None, shard
-        self._n_channels, self._suits = 0, False
+        self._n_channels, self._slot_bytes, self._has_few_tiles = 0, 0, False
         self._histograms: Histograms | None = None
+        self._sizes: list[int] = []  # the rows of the last tree in each block
+        self._prepared: dict[Any, tuple[Growth, Memory, int]] = {}  # for as many rows, by the tree's limits
         self._kernels: dict[Gain, tuple[Any, Calls]] = {}
 
     def suits(self, root: Root) -> bool:
@@ -52,10 +54,10 @@ class WholeTrees:
         n_channels = statistic.n_sums(self._n_classes) + 1 + (root.weight_factor > 0)
         if n_channels != self._n_channels:
             features, offsets = np.arange(len(self._n_bins)), np.append(0, np.cumsum(self._n_bins + 1))
-            n_bytes = (root.most_histograms + 1) * int(offsets[-1]) * 8 * padded_sums(n_channels)
-            is_small = tiles_of(features, offsets, n_channels) <= TILES_AT_ONCE and n_bytes <= LARGEST_POOL
-            self._n_channels, self._suits, self._histograms = n_channels, is_small, None
-        return self._suits
+            self._n_channels, self._slot_bytes = n_channels, int(offsets[-1]) * 8 * padded_sums(n_channels)
+            self._has_few_tiles = tiles_of(features, offsets, n_channels) <= TILES_AT_ONCE
+            self._histograms, self._sizes = None, []
+        return self._has_few_tiles and _n_slots(root) * self._slot_bytes <= LARGEST_POOL
 
     def grow(
         self, root: Root, scale: Scale, max_depth: int | None, max_leaf_nodes: int | None
@@ -64,26 +66,41 @@ class WholeTrees:
 
         None: it is not grown here, as the rows' vectors do not fit in tiles.
         """
-        statistic, rules, blocks = root.statistic, root.rules, self._shard.blocks
-        assert statistic is not None
-        assert rules is not None
-        n_sums, weighted = statistic.n_sums(self._n_classes), root.weight_factor > 0
-        root_spans = np.zeros((1, 2), np.int32)
-        summands = [statistic.summands(block, root_spans, scale, root.weight_factor) for block in blocks]
+        assert root.statistic is not None
+        blocks, root_spans = self._shard.blocks, np.zeros((1, 2), np.int32)
+        summands = [root.statistic.summands(block, root_spans, scale, root.weight_factor) for block in blocks]
         tile_rows = rows_of_tile(summands)
         if not tile_rows:
             return None
-        if self._histograms is None:
-            self._histograms = Histograms(self._n_bins, self._n_channels, root.most_histograms + 1)
-        n_rows = [len(block.order) for block in blocks]
-        n_leaves = max(sum(n_rows) // rules.min_rows, 1)
-        if max_depth is not None:
-            n_leaves = min(n_leaves, 2 ** min(max_depth, 40))
-        nodes = self._new_nodes(2 * min(n_leaves, max_leaf_nodes or n_leaves) - 1)
-        context = NO_CONTEXT
-        if rules.constants:
-            unit = 1 / root.weight_factor if weighted else 1.0
-            context = context_of(rules.constants, n_sums + weighted, unit)
+        sizes = [len(block.order) for block in blocks]
+        if self._sizes != sizes:
+            self._sizes, self._prepared = sizes, {}
+        wanted = root.rules, root.weight_factor, root.most_histograms, max_depth, max_leaf_nodes
+        if wanted not in self._prepared:
+            self._prepared[wanted] = self._prepare(root, max_depth, max_leaf_nodes)
+        growth, memory, n_nodes = self._prepared[wanted]
+        nodes = self._new_nodes(n_nodes)
+        data = self._data(blocks, summands, root.features, n_nodes, tile_rows)
+        assert root.rules is not None
+        gain = root.rules.gain
+        if gain not in self._kernels:
+            self._kernels[gain] = growth_of(best_splits_by(gain), data, growth, memory)
+        kernel, calls = self._kernels[gain]
+        n_inner, n_rows, n_questions = kernel(calls, data, growth, nodes, memory)
+        self._shard.passes["histogram"] += n_rows
+        grown = GrownNodes(nodes.inner[:n_inner], nodes.child, nodes.sums, nodes.best)
+        self._divide(blocks, data.spans, grown)
+        return grown, n_questions
+
+    def _prepare(
+        self, root: Root, max_depth: int | None, max_leaf_nodes: int | None
+    ) -> tuple[Growth, Memory, int]:
+        """Return the limits of a tree, working memory, and the most nodes that it may have."""
+        statistic, rules, weighted = root.statistic, root.rules, root.weight_factor > 0
+        assert statistic is not None
+        assert rules is not None
+        n_sums, unit = statistic.n_sums(self._n_classes), 1 / root.weight_factor if weighted else 1.0
+        context = context_of(rules.constants, n_sums + weighted, unit) if rules.constants else NO_CONTEXT
         growth = Growth(
             DEEPEST if max_depth is None else max_depth,
             max_leaf_nodes or 0,
@@ -94,31 +111,24 @@ class WholeTrees:
             MIN_ROWS * int(root.weight_factor or 1),
             context,
         )
-        data, pool = (
-            self._data(blocks, summands, root.features, len(nodes.child), tile_rows),
-            self._histograms.pool,
-        )
-        tile = tile_for(Target(data.varying, data.offsets, data.features[:0], pool, fresh=True))
+        if self._histograms is None or len(self._histograms.pool) < _n_slots(root):
+            self._histograms, self._prepared = Histograms(self._n_bins, self._n_channels, _n_slots(root)), {}
+        pool, features = self._histograms.pool, np.arange(len(self._n_bins))
+        start, stop = np.empty((2, len(self._sizes), 1), np.int32)
         memory = Memory(
             pool,
-            np.arange(len(pool)),
-            tile,
-            np.empty((len(blocks), 1), np.int32),
-            np.empty((len(blocks), 1), np.int32),
+            np.empty(len(pool), np.int64),
+            tile_for(Target(features, self._histograms.offsets, features[:0], pool, fresh=True)),
+            start,
+            stop,
             np.empty(2, np.int64),
-            np.empty(max(n_rows), np.int32),
-            BestSplits.none(2, self._n_channels, nodes.best.sets.shape[1]),
+            np.empty(max(self._sizes), np.int32),
+            BestSplits.none(2, self._n_channels, set_words(self._categorical)),
         )
-        if rules.gain not in self._kernels:
-            search = best_splits_by(rules.gain)
-            self._kernels[rules.gain] = growth_of(search, data, growth, memory)
-        kernel, calls = self._kernels[rules.gain]
-        n, n_inner, n_visited, n_questions = kernel(calls, data, growth, nodes, memory)
-        self._shard.passes["histogram"] += n_visited
-        best = BestSplits._make(column[:n] for column in nodes.best)
-        grown = GrownNodes(nodes.inner[:n_inner], nodes.child[:n], nodes.sums[:n], best)
-        self._divide(blocks, data.spans, grown)
-        return grown, n_questions
+        n_leaves = max(sum(self._sizes) // rules.min_rows, 1)
+        if max_depth is not None:
+            n_leaves = min(n_leaves, 2 ** min(max_depth, 40))
+        return growth, memory, 2 * min(n_leaves, max_leaf_nodes or n_leaves) - 1
 
     def _data(
         self,
@@ -159,9 +169,14 @@ class WholeTrees:
             for block in blocks:
                 block.grow(splits, self._shard.missing_bin)
 
-    def _new_nodes(self, n: int) -> Nodes:
+    def _new_nodes(self, n: int) -> NodeRoom:
         """Return room for n nodes."""
         child, depth, slot, inner = np.zeros((4, n), np.int64)
         sums = np.zeros((n, self._n_channels), np.int64)
         best = BestSplits.none(n, self._n_channels, set_words(self._categorical))
-        return Nodes(child, depth, slot, sums, inner, best)
+        return NodeRoom(child, depth, slot, sums, inner, best)
+
+
+def _n_slots(root: Root) -> int:
+    """Return the most histograms of a growing tree: a child's is summed while its parent has one, too."""
+    return root.most_histograms + 1

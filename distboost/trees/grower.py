@@ -260,8 +260,9 @@ class TreeGrower:
         search = search and bool(self.may_split(0))
         if self._round != self.rows.round:
             self._round, self._rules, self._search = self.rows.round, rules, search
-        self._root_node = self._root(statistic, self.rows.round, rules, search)
-        return self._root_node
+        self._root_node = root = self._root(statistic, self.rows.round, rules, search)
+        self.features = root.features
+        return root
 
     def _init(self, root: Root) -> None:
         """Begin the nodes of a tree with its root."""
@@ -363,17 +364,17 @@ class TreeGrower:
 
     def _finished(self, tree: GrowingNodes | GrownNodes, inner: np.ndarray, exact: bool) -> Tree:
         numbers, leaves = numbered(inner, tree.child[inner, None] + [0, 1])
-        best = BestSplits._make(column[inner] for column in tree.best)
+        best = tree.best
         binned = BinnedTree(
-            best.feature.astype(np.int32),
-            best.bin.astype(np.int32),
-            best.missing_left,
+            best.feature[inner].astype(np.int32),
+            best.bin[inner].astype(np.int32),
+            best.missing_left[inner],
             numbers[:, 0].copy(),
             numbers[:, 1].copy(),
-            best.sets,
+            best.sets[inner],
         )
         scale = self.rows.histogram_scale
-        gain = best.gain
+        gain = best.gain[inner]
         with np.errstate(over="ignore"):  # gains may overflow if the loss diverges
             for _ in range(self.degree):
                 gain = scale.real(gain) * np.exp(scale.shift) / self.stretch

@@ -226,9 +226,14 @@ def splits_of(tree):
 
 
 def assert_grows(kind, statistic, limits, weighted):
+    for n_threads in (1, 2):  # in one call, and by questions about nodes
+        assert_grows_with(n_threads, kind, statistic, limits, weighted)
+
+
+def assert_grows_with(n_threads, kind, statistic, limits, weighted):
     data = Data(weighted)
     rng = np.random.default_rng(0)
-    runtime = LocalRuntime(2)
+    runtime = LocalRuntime(n_threads)
     rows = data.rows(runtime)
     rows.begin(statistic.weighting)
     grow = TreeGrower(rows, limits)
@@ -412,7 +417,7 @@ def test_blocks_and_threads_change_nothing(cuts, n_threads):
 
 def test_histogram_slots_are_all_given_back():
     data = Data(weighted=False)
-    runtime = LocalRuntime(1)
+    runtime = LocalRuntime(2)  # one thread would grow trees in one call
     rows = data.rows(runtime)
     rows.begin(MARGINS)
     for limits in LIMITS.values():
