@@ -170,7 +170,7 @@ def opened_rows(estimator: CommonParameters, X: Any) -> Input:
 def _opened(estimator: CommonParameters, X: Any) -> Input:
     with storage_options(estimator.storage_options):
         rows = adapter_of(X, "X").values()
-    compare_names(estimator, rows.names, "X")
+    compare_names(estimator, rows.names, "``X``")
     return rows.coded_for(estimator.learned_.ensemble.categories)
 
 

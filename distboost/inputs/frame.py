@@ -87,6 +87,8 @@ class FrameInput(TableInput, NearInput):
 
     @classmethod
     def recognises(cls, data: Any) -> bool:
+        if isinstance(data, np.ndarray):  # narwhals asks it for a dozen attributes
+            return False
         return (
             is_instance(data, "pyarrow", "RecordBatch")
             or is_instance(data, "polars", "LazyFrame")
