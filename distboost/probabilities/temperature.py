@@ -27,7 +27,7 @@ import numpy as np
 
 from distboost.errors import DataError
 from distboost.kernels.elementary import exp
-from distboost.rows.exact import POSITIONS, exact_sums, real_numbers, rounded
+from distboost.rows.exact import POSITIONS, few_exact_sums, real_numbers, rounded
 
 # The limits of T.
 LOWEST, HIGHEST = 2.0**-20, 2.0**20
@@ -75,8 +75,7 @@ class TemperatureSums(NamedTuple):
             E *= D
             terms.append(w * rounded(E.sum(axis=1) / total))
         cells = np.repeat(np.arange(len(terms)), len(w))
-        found: np.ndarray = exact_sums(cells, np.concatenate(terms), len(terms)).toarray().ravel()
-        return found
+        return few_exact_sums(cells, np.concatenate(terms), len(terms)).ravel()
 
 
 class Moments(NamedTuple):

@@ -33,7 +33,7 @@ from distboost.kernels.elementary import softmax
 from distboost.model.calibration import VECTOR, Calibration, centred
 from distboost.probabilities.temperature import Moments
 from distboost.process import single_blas
-from distboost.rows.exact import POSITIONS, exact_sums, real_numbers, rounded
+from distboost.rows.exact import POSITIONS, few_exact_sums, real_numbers, rounded
 
 PENALTY = 16.0
 
@@ -89,8 +89,8 @@ class VectorSums(NamedTuple):
         terms = np.concatenate([p * g, p], axis=1)
         cells = np.arange(2 * n_classes) + 2 * n_classes * (terms < 0)
         values = w[:, None] * rounded(np.abs(terms))
-        first = exact_sums(cells.ravel(), values.ravel(), 4 * n_classes)
-        return np.concatenate([first.toarray().ravel(), second.ravel()])
+        first = few_exact_sums(cells.ravel(), values.ravel(), 4 * n_classes)
+        return np.concatenate([first.ravel(), second.ravel()])
 
 
 class _VectorDerivatives(NamedTuple):

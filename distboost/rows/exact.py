@@ -3,8 +3,8 @@
 A number of 53 bits is a few *digits* of 31 bits, each at a position of a grid that all numbers share: position p counts units of
 2^(31 p). The digits at each position are added as integers. A digit is below 2^31, so the sums over 2^32 rows fit int64.
 
-Sums are sparse arrays (POSITIONS, n_cells) of int64, of which most have one position: that of small whole numbers. Sums over
-other rows of the same cells are added with `+`.
+Sums of many cells are sparse arrays (POSITIONS, n_cells) of int64, of which most have one position: that of small whole numbers.
+Those of few cells are arrays (`few_exact_sums`). Sums over other rows of the same cells are added with `+`.
 """
 
 from __future__ import annotations
@@ -62,14 +62,25 @@ def exact_sums(cells: np.ndarray, values: np.ndarray, n_cells: int) -> csr_array
     if len(values) > MOST_VALUES:
         parts = (slice(first, first + MOST_VALUES) for first in range(0, len(values), MOST_VALUES))
         return reduce(add, (exact_sums(cells[part], values[part], n_cells) for part in parts))
+    found, sums = _added(*_keyed(cells, values, n_cells))
+    return csr_array(coo_array((sums, divmod(found, n_cells)), (POSITIONS, n_cells)))
+
+
+def few_exact_sums(cells: np.ndarray, values: np.ndarray, n_cells: int) -> np.ndarray:
+    """Do what `exact_sums` does for few cells and at most MOST_VALUES values: (POSITIONS, n_cells) int64."""
+    sums = np.bincount(*_keyed(cells, values, n_cells), POSITIONS * n_cells)
+    return sums.astype(np.int64).reshape(POSITIONS, n_cells)
+
+
+def _keyed(cells: np.ndarray, values: np.ndarray, n_cells: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return each digit's place in a flat array (POSITIONS, n_cells), and the digits, float64."""
     cells = cells.reshape(len(values), -1)
     keys, numbers = [], []
     for position, digit in digits(values):
         filled = np.flatnonzero(digit)
         keys.append((((position[filled] - LOWEST) * n_cells)[:, None] + cells[filled]).ravel())
         numbers.append(np.repeat(digit[filled], cells.shape[1]))
-    found, sums = _added(np.concatenate(keys), np.concatenate(numbers))
-    return csr_array(coo_array((sums, divmod(found, n_cells)), (POSITIONS, n_cells)))
+    return np.concatenate(keys), np.concatenate(numbers)
 
 
 def rounded(values: np.ndarray) -> np.ndarray:
@@ -92,9 +103,9 @@ def _added(keys: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return found, sums.astype(np.int64)
 
 
-def real(sums: csr_array | np.ndarray) -> coo_array:
+def real(sums: csr_array) -> coo_array:
     """Return sums (POSITIONS, n_cells) as real numbers, coo_array (1, n_cells) float64 without duplicates."""
-    found = coo_array(_carried(csr_array(sums)))
+    found = coo_array(_carried(sums))
     # Row by row, that is from the smallest digits to the largest: the same rounding for equal sums.
     values = np.ldexp(found.data.astype(np.float64), DIGIT_BITS * (found.row + LOWEST))
     cells, index = np.unique(found.col, return_inverse=True)
@@ -114,8 +125,16 @@ def _carried(sums: csr_array) -> csr_array:
 
 def real_numbers(sums: csr_array | np.ndarray) -> np.ndarray:
     """Return the sums as real numbers, (n_cells,) float64."""
-    numbers: np.ndarray = real(sums).toarray()[0]
-    return numbers
+    if not isinstance(sums, np.ndarray):
+        numbers: np.ndarray = real(sums).toarray()[0]
+        return numbers
+    while (carry := sums >> DIGIT_BITS).any():
+        sums = sums & ((1 << DIGIT_BITS) - 1)
+        sums[1:] += carry[:-1]
+    found = np.zeros(sums.shape[1])
+    for row in np.flatnonzero(sums.any(axis=1)).tolist():  # from the smallest digits to the largest, as above
+        found += np.ldexp(sums[row].astype(np.float64), DIGIT_BITS * (row + LOWEST))
+    return found
 
 
 def whole_numbers(sums: csr_array) -> list[int]:
