@@ -148,7 +148,7 @@ class RowAddresses(NamedTuple):
 
     bins: np.ndarray  # (b,) int64: the address of (n, D) uint8
     order: np.ndarray  # (b,) int64: the address of (r,) int32
-    statistics: np.ndarray  # (b,) int64: the address of (n, channels) int32
+    statistics: np.ndarray  # (b,) int64: the address of (n, channels) int32, or int64
     n_rows: np.ndarray  # (b,) int64
     n_ordered: np.ndarray  # (b,) int64: r
     n_features: int
@@ -225,6 +225,20 @@ def narrow_histogram(rows, start, stop, tile_rows, features, constant, offsets, 
         if n_in_tile > 0 or is_new:
             add_constant(tile, n_first, first_bins, constant, offsets, is_new, sums)
             flush(tile, features, offsets, is_new, sums)
+
+
+@kernel
+def wide_histogram(rows, start, stop, tile_rows, features, constant, offsets, fresh, tile, slots, pool):
+    """Do what `dense_histogram` does for the rows of all blocks. The arguments are those of `narrow_histogram`."""
+    # IN: rows: RowAddresses, statistics int64; tile_rows and `constant` are not used
+    # OUT: pool (slots, total bins, channels) int64; if `fresh`, its content is replaced
+    if fresh:
+        clear(features, offsets, slots, pool)
+    for b in range(rows.bins.shape[0]):
+        bins = carray(pointer(rows.bins[b], np.uint8(0)), (rows.n_rows[b], rows.n_features))
+        order = carray(pointer(rows.order[b], np.int32(0)), (rows.n_ordered[b],))
+        statistics = carray(pointer(rows.statistics[b], np.int64(0)), (rows.n_rows[b], rows.n_channels))
+        dense_histogram(bins, order, start[b], stop[b], statistics, features, offsets, slots, pool)
 
 
 @kernel

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from distboost.kernels.histogram import (
     dense_histogram,
     narrow_histogram,
     tile_for,
+    wide_histogram,
 )
 from distboost.rows.block import BlockRows
 from distboost.rows.reduced import Reduced
@@ -237,9 +238,9 @@ class Statistic(ABC):
         return max(scale.factor + n_sums, weight_factor) * block.heaviest + n_sums
 
     @property
-    def fills_tiles(self) -> bool:
-        """Whether histograms sum the vectors of all rows of a node, in tiles unless few rows might overflow these."""
-        return not self.wide
+    def summation(self) -> Any:
+        """The kernel that sums the vectors of all rows of a node, unless tiles are of no use; None: they are summed otherwise."""
+        return wide_histogram if self.wide else narrow_histogram
 
     def tile_rows(
         self,

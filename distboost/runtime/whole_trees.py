@@ -40,14 +40,14 @@ class WholeTrees:
         self._histograms: Histograms | None = None
         self._sizes: list[int] = []  # the rows of the last tree in each block
         self._prepared: dict[Any, tuple[Growth, Memory, int]] = {}  # for as many rows, by the tree's limits
-        self._kernels: dict[Gain, tuple[Any, Calls]] = {}
+        self._kernels: dict[tuple[Gain, Any], tuple[Any, Calls]] = {}
 
     def suits(self, root: Root) -> bool:
         """Whether the tree that begins with this root is grown here."""
         statistic = root.statistic
         if self._shard.threads.n > 1 or self._has_windows or self._shard.held.streamed:
             return False
-        if statistic is None or not statistic.fills_tiles or root.rules is None or not root.search:
+        if statistic is None or statistic.summation is None or root.rules is None or not root.search:
             return False
         if root.subsample is not None and root.subsample.by_weight:
             return False
@@ -69,22 +69,29 @@ class WholeTrees:
         assert root.statistic is not None
         blocks = self._shard.blocks
         tile_rows = root.statistic.tile_rows(blocks, scale, root.weight_factor)
-        if not tile_rows:
+        if not tile_rows and not root.statistic.wide:
             return None
         sizes = [len(block.order) for block in blocks]
         if self._sizes != sizes:
             self._sizes, self._prepared = sizes, {}
-        wanted = root.rules, root.weight_factor, root.most_histograms, max_depth, max_leaf_nodes
+        wanted = (
+            root.rules,
+            root.weight_factor,
+            root.statistic.wide,
+            root.most_histograms,
+            max_depth,
+            max_leaf_nodes,
+        )
         if wanted not in self._prepared:
             self._prepared[wanted] = self._prepare(root, max_depth, max_leaf_nodes)
         growth, memory, n_nodes = self._prepared[wanted]
         nodes = self._new_nodes(n_nodes)
         data = self._data(blocks, root.features, n_nodes, tile_rows)
         assert root.rules is not None
-        gain = root.rules.gain
-        if gain not in self._kernels:
-            self._kernels[gain] = growth_of(best_splits_by(gain), data, growth, memory)
-        kernel, calls = self._kernels[gain]
+        how = root.rules.gain, root.statistic.summation
+        if how not in self._kernels:
+            self._kernels[how] = growth_of(best_splits_by(how[0]), how[1], data, growth, memory)
+        kernel, calls = self._kernels[how]
         n_inner, n_rows, n_questions = kernel(calls, data, growth, nodes, memory)
         self._shard.passes["histogram"] += n_rows
         grown = GrownNodes(nodes.inner[:n_inner], nodes.child, nodes.sums, nodes.best)
@@ -117,7 +124,15 @@ class WholeTrees:
         memory = Memory(
             pool,
             np.empty(len(pool), np.int64),
-            tile_for(Target(features, self._histograms.offsets, features[:0], pool, fresh=True)),
+            tile_for(
+                Target(
+                    features[:0] if statistic.wide else features,
+                    self._histograms.offsets,
+                    features[:0],
+                    pool,
+                    fresh=True,
+                )
+            ),
             start,
             stop,
             np.empty(2, np.int64),
@@ -131,7 +146,7 @@ class WholeTrees:
 
     def _data(self, blocks: list[Block], features: np.ndarray, n_nodes: int, tile_rows: int) -> Data:
         assert self._histograms is not None
-        varying, constant = constant_apart(blocks, features)
+        varying, constant = constant_apart(blocks, features) if tile_rows else (features, features[:0])
         spans = np.zeros((len(blocks), n_nodes, 2), np.int32)
         for own, block in zip(spans, blocks, strict=True):
             own[0] = block.spans[0]

@@ -144,6 +144,10 @@ class ColumnSides(Statistic):
     ) -> None:
         divide_numbers(block, rows, magnitudes, threshold, unit)
 
+    @property
+    def summation(self) -> None:
+        return None
+
     def histogram(
         self,
         blocks: Sequence[BlockRows],

@@ -82,6 +82,10 @@ class ClassWeights(Statistic):
     ) -> None:
         divide_numbers(block, rows, magnitudes, threshold, unit)
 
+    @property
+    def summation(self) -> None:
+        return None
+
     def histogram(
         self,
         blocks: Sequence[BlockRows],

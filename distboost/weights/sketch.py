@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -97,8 +98,8 @@ class CompressedResiduals(Statistic):
         )  # fmt: skip
 
     @property
-    def fills_tiles(self) -> bool:
-        return self.few_bits is None
+    def summation(self) -> Any:
+        return super().summation if self.few_bits is None else None
 
     def spans(self, block: BlockRows, nodes: np.ndarray) -> np.ndarray:
         found = super().spans(block, nodes)
