@@ -242,6 +242,10 @@ class Statistic(ABC):
         """The kernel that sums the vectors of all rows of a node, unless tiles are of no use; None: they are summed otherwise."""
         return wide_histogram if self.wide else narrow_histogram
 
+    def addresses(self, blocks: Sequence[BlockRows], weight_factor: float) -> RowAddresses:
+        """Return the rows that `summation` sums."""
+        return RowAddresses.of([(block.bins, block.order, block.kept("statistics")) for block in blocks])
+
     def tile_rows(
         self,
         blocks: Sequence[BlockRows],
@@ -300,11 +304,10 @@ class Statistic(ABC):
             return
         features, constant = constant_apart(blocks, target.features)
         _, offsets, slots, pool, fresh = target
-        arrays = [(block.bins, block.order, block.kept("statistics")) for block in blocks]
         start, stop = (np.array([own[:, side] for own in spans]) for side in (0, 1))
         tile = tile_for(target._replace(features=features))
         narrow_histogram(
-            RowAddresses.of(arrays), start, stop, tile_rows, features, constant, offsets, fresh,
+            self.addresses(blocks, weight_factor), start, stop, tile_rows, features, constant, offsets, fresh,
             tile, slots, pool,
         )  # fmt: skip
 

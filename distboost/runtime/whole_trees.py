@@ -9,7 +9,7 @@ import numpy as np
 from distboost.kernels.categories import MIN_ROWS, set_words
 from distboost.kernels.gains import NO_CONTEXT, Gain, context_of
 from distboost.kernels.growing import Calls, Data, Growth, Memory, NodeRoom, growth_of
-from distboost.kernels.histogram import TILES_AT_ONCE, RowAddresses, Target, tile_for
+from distboost.kernels.histogram import TILES_AT_ONCE, Target, tile_for
 from distboost.kernels.simd import padded_sums
 from distboost.kernels.split_search import best_splits_by
 from distboost.rows.messages import BestSplits, GrownNodes, Root, Splits
@@ -86,7 +86,7 @@ class WholeTrees:
             self._prepared[wanted] = self._prepare(root, max_depth, max_leaf_nodes)
         growth, memory, n_nodes = self._prepared[wanted]
         nodes = self._new_nodes(n_nodes)
-        data = self._data(blocks, root.features, n_nodes, tile_rows)
+        data = self._data(blocks, root, n_nodes, tile_rows)
         assert root.rules is not None
         how = root.rules.gain, root.statistic.summation
         if how not in self._kernels:
@@ -144,14 +144,16 @@ class WholeTrees:
             n_leaves = min(n_leaves, 2 ** min(max_depth, 40))
         return growth, memory, 2 * min(n_leaves, max_leaf_nodes or n_leaves) - 1
 
-    def _data(self, blocks: list[Block], features: np.ndarray, n_nodes: int, tile_rows: int) -> Data:
+    def _data(self, blocks: list[Block], root: Root, n_nodes: int, tile_rows: int) -> Data:
         assert self._histograms is not None
+        assert root.statistic is not None
+        features = root.features
         varying, constant = constant_apart(blocks, features) if tile_rows else (features, features[:0])
         spans = np.zeros((len(blocks), n_nodes, 2), np.int32)
         for own, block in zip(spans, blocks, strict=True):
             own[0] = block.spans[0]
         return Data(
-            RowAddresses.of([(block.bins, block.order, block.kept("statistics")) for block in blocks]),
+            root.statistic.addresses(blocks, root.weight_factor),
             spans,
             self._shard.missing_bin,
             features,

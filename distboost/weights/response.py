@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from distboost.kernels import histogram, response, sampling
-from distboost.kernels.histogram import Target
+from distboost.kernels.histogram import RowAddresses, Target
 from distboost.rows.block import BlockRows
 from distboost.rows.scales import Scale
 from distboost.rows.sums import Reduction, Statistic, Weighting, log_totals
@@ -83,8 +84,13 @@ class ClassWeights(Statistic):
         divide_numbers(block, rows, magnitudes, threshold, unit)
 
     @property
-    def summation(self) -> None:
-        return None
+    def summation(self) -> Any:
+        return histogram.class_histogram_of_blocks
+
+    def addresses(self, blocks: Sequence[BlockRows], weight_factor: float) -> RowAddresses:
+        rows = [(block.bins, block.order, block.kept("class statistics")[:, None]) for block in blocks]
+        classes = [(block.labels, block.weights) for block in blocks]
+        return RowAddresses.of(rows, classes, weight_factor, blocks[0].n_classes)
 
     def histogram(
         self,

@@ -7,7 +7,7 @@ from numba.core.errors import TypingError
 
 from distboost.kernels.by_address import address_of, caller, kinds_of
 from distboost.kernels.growing import split_blocks
-from distboost.kernels.histogram import RowAddresses, wide_histogram
+from distboost.kernels.histogram import RowAddresses, class_histogram_of_blocks, wide_histogram
 
 
 def two_blocks(rng, sizes, dtype):
@@ -23,9 +23,20 @@ def two_blocks(rng, sizes, dtype):
 
 
 @pytest.mark.parametrize("fresh", [True, False])
-def test_wide_histogram(fresh):
+@pytest.mark.parametrize("by_class", [True, False])
+def test_histograms_of_blocks(by_class, fresh):
     rng = np.random.default_rng(0)
     blocks = two_blocks(rng, (30, 7), np.int64)
+    classes = [(rng.integers(0, 4, n).astype(np.int32), rng.integers(1, 9, n) / 2) for n in (30, 7)]
+    rows = RowAddresses.of(blocks)
+    if by_class:  # a number in the channel of the class, then the row's 1 and its weight, in halves
+        numbers = [np.ascontiguousarray(statistics[:, :1]) for _, _, statistics in blocks]
+        for (_, _, statistics), (labels, weights) in zip(blocks, classes, strict=True):
+            statistics[:, 4:] = 0
+            statistics[:, :4] = np.where(labels[:, None] == np.arange(4), statistics[:, :1], 0)
+            statistics[:, 4], statistics[:, 5] = 1, 2 * weights
+        own = [(*block[:2], some) for block, some in zip(blocks, numbers, strict=True)]
+        rows = RowAddresses.of(own, classes, 2.0, 4)
     features, offsets, slots, none = (
         np.array([0, 2]),
         np.array([0, 5, 10, 15]),
@@ -43,8 +54,8 @@ def test_wide_histogram(fresh):
                 for d in features:
                     expected[slot, offsets[d] + bins[i, d]] += statistics[i]
     tile = np.zeros((0, 8), np.int32)
-    rows = RowAddresses.of(blocks)
-    wide_histogram(rows, start, stop, 0, features, none, offsets, fresh, tile, slots, pool)
+    kernel = class_histogram_of_blocks if by_class else wide_histogram
+    kernel(rows, start, stop, 0, features, none, offsets, fresh, tile, slots, pool)
     np.testing.assert_array_equal(pool, expected)
 
 
