@@ -13,7 +13,7 @@ from numba import carray  # type: ignore[attr-defined]
 
 from distboost.kernels._jit import inlined, kernel
 from distboost.kernels.by_address import address_of, caller, kinds_of
-from distboost.kernels.histogram import RowAddresses, narrow_histogram
+from distboost.kernels.histogram import RowAddresses
 from distboost.kernels.partition import split_spans
 from distboost.kernels.simd import pointer
 from distboost.kernels.split_search import with_globals
@@ -31,7 +31,7 @@ class Calls(NamedTuple):
     """The addresses of the kernels that a tree is grown by."""
 
     search: int  # of `best_splits_by` the gain
-    histogram: int
+    histogram: int  # of `narrow_histogram` or `wide_histogram`
     division: int
 
 
@@ -86,8 +86,8 @@ class Memory(NamedTuple):
     found: Any  # BestSplits of two nodes
 
 
-def growth_of(search: Any, data: Data, growth: Growth, memory: Memory) -> tuple[Any, Calls]:
-    """Return the kernel `_grow`, and the calls for it, if best splits are found by the kernel `search`."""
+def growth_of(search: Any, summation: Any, data: Data, growth: Growth, memory: Memory) -> tuple[Any, Calls]:
+    """Return the kernel `_grow`, and the calls for it, if the kernels `search` and `summation` search and sum."""
     some, pool, spans, best = data.features, memory.pool, data.spans, memory.found
     n, flag = growth.n_sums, growth.weighted
     searches = kinds_of(
@@ -97,7 +97,7 @@ def growth_of(search: Any, data: Data, growth: Growth, memory: Memory) -> tuple[
     divides = kinds_of(
         data.rows, some, spans, some, some, some, best.missing_left, some, some, best.sets, memory.scratch
     )
-    kernels = ((search, searches), (narrow_histogram, sums), (split_blocks, divides))
+    kernels = ((search, searches), (summation, sums), (split_blocks, divides))
     return _growth(searches, sums, divides), Calls(*[address_of(*pair) for pair in kernels])
 
 

@@ -148,28 +148,42 @@ class RowAddresses(NamedTuple):
 
     bins: np.ndarray  # (b,) int64: the address of (n, D) uint8
     order: np.ndarray  # (b,) int64: the address of (r,) int32
-    statistics: np.ndarray  # (b,) int64: the address of (n, channels) int32
+    statistics: np.ndarray  # (b,) int64: the address of (n, channels) int32, or int64
     n_rows: np.ndarray  # (b,) int64
     n_ordered: np.ndarray  # (b,) int64: r
     n_features: int
     n_channels: int
+    # Of statistics of one number per row, which are summed by class: see `class_histogram`.
+    labels: np.ndarray  # (b,) int64: the address of (n,) int32
+    weights: np.ndarray  # (b,) int64: the address of (n,) float64
+    weight_factor: float
+    n_classes: int
 
     @classmethod
-    def of(cls, blocks: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> RowAddresses:
-        """Return the rows of blocks with these bins, orders and statistics."""
-        if not all(array.flags.c_contiguous for block in blocks for array in block):
+    def of(
+        cls,
+        blocks: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]],
+        classes: Sequence[tuple[np.ndarray, np.ndarray]] = (),
+        weight_factor: float = 0.0,
+        n_classes: int = 0,
+    ) -> RowAddresses:
+        """Return the rows of blocks with these bins, orders and statistics; `classes`: with these labels and weights."""
+        if not all(array.flags.c_contiguous for block in (*blocks, *classes) for array in block):
             raise ValueError("the arrays of a block must be C-contiguous")
-        table = np.empty((5, len(blocks)), np.int64)
+        table = np.empty((7, len(blocks)), np.int64)
         for b, (bins, order, statistics) in enumerate(blocks):
             note_block(bins, order, statistics, b, table)
-        return cls._make([*table, bins.shape[1], statistics.shape[1]])
+        for b, arrays in enumerate(classes):
+            table[5:, b] = [array.ctypes.data for array in arrays]
+        known = bins.shape[1], statistics.shape[1], *table[5:], float(weight_factor), n_classes
+        return cls._make([*table[:5], *known])
 
 
 @kernel
 def note_block(bins, order, statistics, b, table):
     """Set table[:, b] to a block's first fields of `RowAddresses`: asking NumPy for an address takes as long as ten calls."""
     # IN: bins (n, D) uint8; order (r,) int32; statistics (n, channels) int32
-    # OUT: table (5, blocks) int64
+    # OUT: table (7, blocks) int64
     table[0, b], table[1, b], table[2, b] = bins.ctypes.data, order.ctypes.data, statistics.ctypes.data
     table[3, b], table[4, b] = bins.shape[0], order.shape[0]
 
@@ -225,6 +239,42 @@ def narrow_histogram(rows, start, stop, tile_rows, features, constant, offsets, 
         if n_in_tile > 0 or is_new:
             add_constant(tile, n_first, first_bins, constant, offsets, is_new, sums)
             flush(tile, features, offsets, is_new, sums)
+
+
+@kernel
+def wide_histogram(rows, start, stop, tile_rows, features, constant, offsets, fresh, tile, slots, pool):
+    """Do what `dense_histogram` does for the rows of all blocks. The arguments are those of `narrow_histogram`."""
+    # IN: rows: RowAddresses, statistics int64; tile_rows and `constant` are not used
+    # OUT: pool (slots, total bins, channels) int64; if `fresh`, its content is replaced
+    if fresh:
+        clear(features, offsets, slots, pool)
+    for b in range(rows.bins.shape[0]):
+        bins = carray(pointer(rows.bins[b], np.uint8(0)), (rows.n_rows[b], rows.n_features))
+        order = carray(pointer(rows.order[b], np.int32(0)), (rows.n_ordered[b],))
+        statistics = carray(pointer(rows.statistics[b], np.int64(0)), (rows.n_rows[b], rows.n_channels))
+        dense_histogram(bins, order, start[b], stop[b], statistics, features, offsets, slots, pool)
+
+
+@kernel
+def class_histogram_of_blocks(
+    rows, start, stop, tile_rows, features, constant, offsets, fresh, tile, slots, pool
+):
+    """Do what `class_histogram` does for the rows of all blocks. The arguments are those of `narrow_histogram`."""
+    # IN: rows: RowAddresses with classes, statistics (n, 1) int64; tile_rows and `constant` are not used
+    # OUT: pool (slots, total bins, channels) int64; if `fresh`, its content is replaced
+    if fresh:
+        clear(features, offsets, slots, pool)
+    for b in range(rows.bins.shape[0]):
+        n = rows.n_rows[b]
+        bins = carray(pointer(rows.bins[b], np.uint8(0)), (n, rows.n_features))
+        order = carray(pointer(rows.order[b], np.int32(0)), (rows.n_ordered[b],))
+        labels = carray(pointer(rows.labels[b], np.int32(0)), (n,))
+        numbers = carray(pointer(rows.statistics[b], np.int64(0)), (n,))
+        weights = carray(pointer(rows.weights[b], np.float64(0)), (n,))
+        class_histogram(
+            bins, order, start[b], stop[b], labels, numbers, weights, rows.weight_factor, rows.n_classes,
+            features, offsets, slots, pool,
+        )  # fmt: skip
 
 
 @kernel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,9 +14,11 @@ from distboost.kernels.histogram import (
     RowAddresses,
     Target,
     class_histogram,
+    class_histogram_of_blocks,
     dense_histogram,
     narrow_histogram,
     tile_for,
+    wide_histogram,
 )
 
 
@@ -99,8 +101,24 @@ def _add_narrow(summands: Sequence[Summands], target: Target, tile_rows: int) ->
     _, offsets, slots, pool, fresh = target
     start, stop = (np.array([some.spans[:, side] for some in summands]) for side in (0, 1))
     tile = tile_for(target._replace(features=features))
-    addresses = RowAddresses.of([(some.bins, some.order, some.vectors) for some in summands])
-    narrow_histogram(addresses, start, stop, tile_rows, features, constant, offsets, fresh, tile, slots, pool)
+    rows = addresses(summands, 0.0)
+    narrow_histogram(rows, start, stop, tile_rows, features, constant, offsets, fresh, tile, slots, pool)
+
+
+def addresses(summands: Sequence[Summands], weight_factor: float) -> RowAddresses:
+    """Return where the arrays of all rows lie, for the kernel of `summation`."""
+    vectors = [some.vectors if some.classes is None else some.vectors[:, None] for some in summands]
+    rows = [(some.bins, some.order, own) for some, own in zip(summands, vectors, strict=True)]
+    known = [(some.classes, some.weights) for some in summands]
+    classes = [(labels, weights) for labels, weights in known if labels is not None and weights is not None]
+    return RowAddresses.of(rows, classes, weight_factor, summands[0].n_classes)
+
+
+def summation(summands: Sequence[Summands]) -> Any:
+    """Return the kernel that sums the vectors of all blocks in one call."""
+    if summands[0].classes is not None:
+        return class_histogram_of_blocks
+    return narrow_histogram if summands[0].vectors.dtype == np.int32 else wide_histogram
 
 
 def rows_of_tile(summands: Sequence[Summands]) -> int:

@@ -231,9 +231,9 @@ class Statistic(ABC):
         return max(scale.factor + n_sums, weight_factor) * block.heaviest + n_sums
 
     @property
-    def fills_tiles(self) -> bool:
-        """Whether histograms sum the vectors of all rows of a node, in tiles unless few rows might overflow these."""
-        return not self.wide
+    def sums_all_rows(self) -> bool:
+        """Whether histograms sum all rows of a node, not only some of them."""
+        return True
 
     def spans(self, block: BlockRows, nodes: np.ndarray) -> np.ndarray:
         """Return where the rows that the histograms of nodes sum begin and end in ``block.order``, (m, 2) int32.

@@ -9,12 +9,12 @@ import numpy as np
 from distboost.kernels.categories import MIN_ROWS, set_words
 from distboost.kernels.gains import NO_CONTEXT, Gain, context_of
 from distboost.kernels.growing import Calls, Data, Growth, Memory, NodeRoom, growth_of
-from distboost.kernels.histogram import TILES_AT_ONCE, RowAddresses, Target, tile_for
+from distboost.kernels.histogram import TILES_AT_ONCE, Target, tile_for
 from distboost.kernels.simd import padded_sums
 from distboost.kernels.split_search import best_splits_by
 from distboost.rows.messages import BestSplits, GrownNodes, Root, Splits
 from distboost.rows.scales import Scale
-from distboost.rows.summands import Summands, constant_apart, rows_of_tile
+from distboost.rows.summands import Summands, addresses, constant_apart, rows_of_tile, summation
 from distboost.runtime.block import Block
 from distboost.runtime.layout import Layout
 from distboost.runtime.shard import Shard
@@ -40,14 +40,14 @@ class WholeTrees:
         self._histograms: Histograms | None = None
         self._sizes: list[int] = []  # the rows of the last tree in each block
         self._prepared: dict[Any, tuple[Growth, Memory, int]] = {}  # for as many rows, by the tree's limits
-        self._kernels: dict[Gain, tuple[Any, Calls]] = {}
+        self._kernels: dict[tuple[Gain, Any], tuple[Any, Calls]] = {}
 
     def suits(self, root: Root) -> bool:
         """Whether the tree that begins with this root is grown here."""
         statistic = root.statistic
         if self._shard.threads.n > 1 or self._has_windows or self._shard.held.streamed:
             return False
-        if statistic is None or not statistic.fills_tiles or root.rules is None or not root.search:
+        if statistic is None or not statistic.sums_all_rows or root.rules is None or not root.search:
             return False
         if root.subsample is not None and root.subsample.by_weight:
             return False
@@ -70,22 +70,29 @@ class WholeTrees:
         blocks, root_spans = self._shard.blocks, np.zeros((1, 2), np.int32)
         summands = [root.statistic.summands(block, root_spans, scale, root.weight_factor) for block in blocks]
         tile_rows = rows_of_tile(summands)
-        if not tile_rows:
+        if not tile_rows and not root.statistic.wide:
             return None
         sizes = [len(block.order) for block in blocks]
         if self._sizes != sizes:
             self._sizes, self._prepared = sizes, {}
-        wanted = root.rules, root.weight_factor, root.most_histograms, max_depth, max_leaf_nodes
+        wanted = (
+            root.rules,
+            root.weight_factor,
+            root.statistic.wide,
+            root.most_histograms,
+            max_depth,
+            max_leaf_nodes,
+        )
         if wanted not in self._prepared:
             self._prepared[wanted] = self._prepare(root, max_depth, max_leaf_nodes)
         growth, memory, n_nodes = self._prepared[wanted]
         nodes = self._new_nodes(n_nodes)
-        data = self._data(blocks, summands, root.features, n_nodes, tile_rows)
+        data = self._data(blocks, summands, root, n_nodes, tile_rows)
         assert root.rules is not None
-        gain = root.rules.gain
-        if gain not in self._kernels:
-            self._kernels[gain] = growth_of(best_splits_by(gain), data, growth, memory)
-        kernel, calls = self._kernels[gain]
+        how = root.rules.gain, summation(summands)
+        if how not in self._kernels:
+            self._kernels[how] = growth_of(best_splits_by(how[0]), how[1], data, growth, memory)
+        kernel, calls = self._kernels[how]
         n_inner, n_rows, n_questions = kernel(calls, data, growth, nodes, memory)
         self._shard.passes["histogram"] += n_rows
         grown = GrownNodes(nodes.inner[:n_inner], nodes.child, nodes.sums, nodes.best)
@@ -118,7 +125,15 @@ class WholeTrees:
         memory = Memory(
             pool,
             np.empty(len(pool), np.int64),
-            tile_for(Target(features, self._histograms.offsets, features[:0], pool, fresh=True)),
+            tile_for(
+                Target(
+                    features[:0] if statistic.wide else features,
+                    self._histograms.offsets,
+                    features[:0],
+                    pool,
+                    fresh=True,
+                )
+            ),
             start,
             stop,
             np.empty(2, np.int64),
@@ -134,17 +149,18 @@ class WholeTrees:
         self,
         blocks: list[Block],
         summands: list[Summands],
-        features: np.ndarray,
+        root: Root,
         n_nodes: int,
         tile_rows: int,
     ) -> Data:
         assert self._histograms is not None
-        varying, constant = constant_apart(summands, features)
+        features = root.features
+        varying, constant = constant_apart(summands, features) if tile_rows else (features, features[:0])
         spans = np.zeros((len(blocks), n_nodes, 2), np.int32)
         for own, block in zip(spans, blocks, strict=True):
             own[0] = block.spans[0]
         return Data(
-            RowAddresses.of([(some.bins, some.order, some.vectors) for some in summands]),
+            addresses(summands, root.weight_factor),
             spans,
             self._shard.missing_bin,
             features,

@@ -97,7 +97,7 @@ class CompressedResiduals(Statistic):
         )  # fmt: skip
 
     @property
-    def fills_tiles(self) -> bool:
+    def sums_all_rows(self) -> bool:
         return self.few_bits is None
 
     def spans(self, block: BlockRows, nodes: np.ndarray) -> np.ndarray:

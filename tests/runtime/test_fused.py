@@ -14,6 +14,7 @@ from distboost.kernels import gains
 from distboost.model.create import new_ensemble
 from distboost.rows.scales import bits_to_lose
 from distboost.runtime.local import LocalRuntime
+from distboost.runtime.whole_trees import WholeTrees
 from distboost.training import loop as training
 from distboost.training.loop import Schedule, Start, train
 from distboost.trees.grower import GrowthLimits, TreeGrower
@@ -86,6 +87,12 @@ def test_a_round_reads_each_streamed_row_once_per_question(
     assert others == [(questions, sum(questions.values()) * n_streamed)] * 3
 
 
+@pytest.fixture
+def by_questions(monkeypatch):
+    """One thread, too, grows trees by questions about nodes, so that the update sums the histogram of the next root."""
+    monkeypatch.setattr(WholeTrees, "suits", lambda *given: False)
+
+
 def begun(runtime, X, y, weights):
     """Rows whose first round has been found but not yet taken: (rows, the next round's root, its step)."""
     rows, _ = place(runtime, X, y, weights, evaluation=(X[:200], y[:200]))
@@ -97,6 +104,7 @@ def begun(runtime, X, y, weights):
     return rows, grow, tree.step(values), statistic
 
 
+@pytest.mark.usefixtures("by_questions")
 def test_an_update_asked_again_answers_the_same_and_moves_nothing(runtime, problem):
     rows, grow, step, statistic = begun(runtime, *problem)
     asked, update = [], rows._update
@@ -239,6 +247,7 @@ def test_a_separated_column_is_boosted_on():
     runtime.close()
 
 
+@pytest.mark.usefixtures("by_questions")
 def test_histograms_that_come_with_an_update_are_those_of_its_scores(runtime, problem):
     """Of the rows and features of the next round, and in units of the bound."""
     rows, grow, step, statistic = begun(runtime, *problem)
