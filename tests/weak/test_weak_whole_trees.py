@@ -24,8 +24,13 @@ def problem(rng):
     categories = [0] if rng.random() < 0.3 else None
     if categories:
         X[:, 0] = rng.integers(0, 12, n)
-    kinds = {"ones": None, "whole": rng.integers(0, 4, n) + (np.arange(n) < K), "real": rng.random(n) + 0.01}
-    return X, y, kinds[rng.choice([*kinds])], categories
+    weights = (
+        None,
+        rng.integers(0, 4, n) + (np.arange(n) < K),
+        rng.random(n) + 0.01,
+        rng.integers(1, 200, n),  # too heavy for tiles
+    )
+    return X, y, weights[rng.integers(len(weights))], categories
 
 
 def settings(rng, name, categories):
