@@ -29,7 +29,8 @@ from distboost.rows.sums import Reduction
 from distboost.runtime import gathered, tally
 from distboost.runtime.local import LocalRuntime
 from distboost.training import memory_plan as memory
-from distboost.trees.grower import TreeGrower
+from distboost.trees import grower
+from distboost.trees.grower import SplitRules, TreeGrower
 from tests.algorithms.subjects import CORRECTIVE, MOST_ROUNDS, ROUNDS, SUBJECTS, VARIANTS, Subject, sampled
 
 
@@ -415,13 +416,12 @@ def test_rounds_begun_by_the_update_before_are_the_same(
 def test_the_gain_that_is_named_is_that_of_the_first_tree(subject, problem, monkeypatch):
     """A cluster's client compiles its search in advance. Without a tree, there is none to compile."""
     gains = []
-    init_root = TreeGrower.init_root
 
-    def recorded(self, statistic, gain, *arguments, **options):
+    def recorded(gain, *arguments):
         gains.append(gain)
-        return init_root(self, statistic, gain, *arguments, **options)
+        return SplitRules(gain, *arguments)
 
-    monkeypatch.setattr(TreeGrower, "init_root", recorded)
+    monkeypatch.setattr(grower, "SplitRules", recorded)
     model = subject.make(n_estimators=1).fit(problem.X, problem.y)
     assert algorithm_of(model, 2).gain is (gains[0] if gains else None)
 
