@@ -31,13 +31,13 @@ def map_rows(
     refuse_date_types(array.dtype, "X")
     if array.ndim != 2:
         raise DataError(
-            f"``X`` has {array.ndim} dimensions (its shape is {array.shape}), but the model is expecting 2: rows and {n_features} "
-            "features. Reshape your data."
+            f"``X`` has {array.ndim} dimensions (its shape is {array.shape}), but the model is expecting 2: rows and "
+            f"{n_features} features. Reshape your data."
         )
     if array.shape[1] != n_features:
         raise DataError(
-            f"``X`` has {array.shape[1]} features (its shape is {array.shape}), but the model is expecting {n_features} features as "
-            "input."
+            f"``X`` has {array.shape[1]} features (its shape is {array.shape}), but the model is expecting {n_features} "
+            "features as input."
         )
 
     def apply(rows: np.ndarray, both: tuple[Any, ...]) -> np.ndarray:
