@@ -25,9 +25,9 @@ from distboost.active.curve import LearningCurve
 from distboost.active.labelling import StoppingCriteria, as_callbacks, run_labelling
 from distboost.active.ledger import Ledger
 from distboost.active.pool import Pool
+from distboost.active.pool_search import PoolSearch
 from distboost.active.records import checked_labels
 from distboost.active.scoring import BlockQuery, random_rows
-from distboost.active.search import PoolSearch
 from distboost.active.selection import select_diverse
 from distboost.active.strategies import RANDOM, STRATEGIES, VOTES, Committee
 from distboost.data.source import warn_about

@@ -12,8 +12,8 @@ from distboost.kernels.categories import MIN_ROWS, set_words
 from distboost.kernels.gains import NO_CONTEXT, Gain, context_of
 from distboost.kernels.split_search import subtract_features
 from distboost.rows.messages import BestSplits, Expanded, Expansion, Root
+from distboost.splits.best_splits import SearchRules, search
 from distboost.splits.histograms import Histograms
-from distboost.splits.search import SearchRules, search
 from distboost.threads import Threads
 
 

@@ -257,7 +257,7 @@ import numpy as np
 from gain import LARGEST
 from distboost.kernels.split_search import best_splits_by
 from distboost.splits.histograms import Histograms
-from distboost.splits.search import SearchRules, search
+from distboost.splits.best_splits import SearchRules, search
 from distboost.threads import Threads
 histograms = Histograms(np.array([2]), 3)
 [slot] = histograms.take(1)

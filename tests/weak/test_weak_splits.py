@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from distboost.kernels import gains
 from distboost.splits import histograms as histograms_module
 from distboost.splits import search as search_module
+from distboost.splits.best_splits import SearchRules, search
 from distboost.splits.histograms import Histograms
-from distboost.splits.search import SearchRules, search
 from distboost.threads import Threads
 from tests.weak.naive_splits import (
     KINDS,
