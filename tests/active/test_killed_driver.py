@@ -20,7 +20,8 @@ N_LINES = 1 + 2 * 5  # the header; asked and taught, five times
 SERVER = """
 import json, os, signal
 import numpy as np
-from distboost.active import ledger, records, search
+from distboost.active import ledger, records
+from distboost.active import pool_search as search
 from tests.active.sessions import committee, learner
 
 def die(at, n, kill):

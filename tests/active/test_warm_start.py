@@ -9,7 +9,7 @@ import pytest
 
 from distboost import GAMBLEClassifier, GDMCBoostClassifier, REBELClassifier
 from distboost.active import committee as committee_module
-from distboost.active import search
+from distboost.active import pool_search as search
 from distboost.active.score_cache import CachedScores
 from distboost.baselines import GradBoostClassifier, MultiBoostClassifier
 from distboost.errors import DataError, StoreError

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distboost.kernels import gains
+from distboost.splits import best_splits as search_module
 from distboost.splits import histograms as histograms_module
-from distboost.splits import search as search_module
 from distboost.splits.best_splits import SearchRules, search
 from distboost.splits.histograms import Histograms
 from distboost.threads import Threads
