@@ -15,7 +15,7 @@ import zarr
 import distboost
 from distboost import EventLog, GAMBLEClassifier, GDMCBoostClassifier
 from distboost.active import QueryByCommittee
-from distboost.data import ingest
+from distboost.data import dataset, ingest
 from distboost.estimators.writing import write_predictions
 from distboost.io import progress
 from distboost.io.phases import SILENT, Phase, Phases
@@ -106,6 +106,7 @@ def test_raw_rows_in_memory(rows):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_raw_rows_that_stream_are_binned(stored, weighted, monkeypatch):
     """Some of them only, in small blocks: the others are read in each pass."""
+    monkeypatch.setattr(dataset, "block_rows", lambda n_features: 32)
     monkeypatch.setattr(ingest, "block_rows", lambda n_features: 32)
     told = Told()
     weights = np.ones(N) if weighted else None

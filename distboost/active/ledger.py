@@ -228,7 +228,7 @@ class LabelLog:
         if found != ours:
             name, theirs, own = _difference(found, ours)
             raise DataError(
-                f"the log {self.path} belongs to other work: its {name} is {theirs!r}, not {own!r}. Set it to that, or "
+                f"the log {self.path} belongs to other work: its ``{name}`` is {theirs!r}, not {own!r}. Set it to that, or "
                 "begin a new log and teach it the old labels``again|: teach(old.labelled_, old.labels_)``."
             )
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils.validation import _check_sample_weight, check_array, column_or_1d
 
 from distboost.data.checks import first_text
 from distboost.data.real import refuse_unreal
@@ -47,7 +46,11 @@ class ArrayInput(NearInput):
     def source(self, of_features: bool) -> Source:
         return ArraySource(np.asarray(self.data), self.place)
 
+    # Workers import this module, but nothing of scikit-learn, which takes 130 MB.
+
     def checked(self, estimator: Any) -> Input:
+        from sklearn.utils.validation import check_array
+
         values = _as_array(self)
         if isinstance(values, np.ndarray):
             refuse_unreal(values, self.place)
@@ -66,10 +69,14 @@ class ArrayInput(NearInput):
         return ArrayInput(values, self.place, self._names)
 
     def checked_labels(self) -> Input:
+        from sklearn.utils.validation import column_or_1d
+
         with _refusals(self.place):
             return ArrayInput(column_or_1d(self.data, warn=True), self.place)
 
     def checked_weights(self, n_rows: int) -> Input:
+        from sklearn.utils.validation import _check_sample_weight
+
         rows = np.broadcast_to(np.int8(0), n_rows)  # of which scikit-learn takes the number alone
         with _refusals(self.place):
             refuse_unreal(np.asarray(self.data), self.place)

@@ -19,6 +19,7 @@ from distributed import Client
 import distboost
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
 from distboost.active import QueryByCommittee
+from distboost.data.source import Source
 from distboost.errors import DistboostError, StoreError
 from distboost.estimators import writing
 from distboost.estimators.evaluating import confusion
@@ -170,7 +171,7 @@ def place(arrays: Arrays, folder: Path, hidden: str) -> Path:
 def test_all_workers_are_blind(job, hidden, two, arrays, tmp_path, monkeypatch):
     """The error names the chunk, the array and the process."""
     # Read by workers, however small.
-    monkeypatch.setattr(distboost.data.ingest, "near", lambda source, rows: source)
+    monkeypatch.setattr(Source, "near", lambda source, rows: source)
     (tmp_path / "out").mkdir()
     for name in two.alive():
         two.blind(name, arrays.folder / hidden)

@@ -97,7 +97,7 @@ def test_a_line_that_is_cut_for_a_moment(line, arrays, bucket, blobs, saved, cap
 def test_a_line_that_stays_cut(line, arrays, bucket):
     store = distboost.bin(*arrays, f"{bucket}/store")
     line.cut(10**9)
-    for data, what in (((store,), "binned store"), (arrays, "X: the metadata")):
+    for data, what in (((store,), "the metadata"), (arrays, "X: the metadata")):
         started = time.monotonic()
         with pytest.raises(
             StoreError,

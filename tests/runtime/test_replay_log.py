@@ -19,6 +19,7 @@ from distboost.runtime.cluster.host import Host
 from distboost.runtime.layout import Allotment, readings
 from distboost.runtime.local import LocalRuntime
 from distboost.runtime.replay import EMPTY_LOG
+from distboost.runtime.whole_trees import WholeTrees
 from tests.weak.histogram_slots import tree_of
 
 N_BLOCKS = 5
@@ -81,6 +82,7 @@ def recorded(name, seed):
     where.n_parallel = N_BLOCKS
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fitting, "open_runtime", lambda *_: nullcontext(where))
+        patch.setattr(WholeTrees, "suits", lambda *_: False)  # no question has the splits of whole trees
         MODELS[name].fit(X[:N_ROWS], y[:N_ROWS], weights, eval_set=(X[N_ROWS:], y[N_ROWS:]))
     items = {
         Key(number, block): reading

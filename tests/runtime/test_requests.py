@@ -213,7 +213,7 @@ def test_workers_that_cannot_take_work_do_not_count(watching):
     with pytest.raises(
         ClusterError,
         match=r"^the scheduler at tcp://a:1 had 1 of 2 workers after 600 s; 3 more can take no work, as they are paused, "
-        r"leaving or silent\. Start more \(dask worker tcp://a:1\), .*: wait_for_workers, --wait-workers\.$",
+        r"leaving or silent\. Start more \(dask worker tcp://a:1\), .*: wait_for_workers\.$",
     ):
         found.wait_for_number(2)
     assert 600 < clock.now < 601

@@ -21,6 +21,7 @@ from distboost.rows.summands import Summands
 from distboost.runtime.cluster.gathering import Sums
 from distboost.runtime.shard import Shard
 from distboost.runtime.tally import Tally
+from distboost.runtime.whole_trees import WholeTrees
 from distboost.splits.tree_histograms import TreeHistograms
 from tests.benchmarks.scale_out import problem
 from tests.benchmarks.simulation import check, messages
@@ -62,6 +63,7 @@ class Stages:
             ):
                 timed = self._timed(name, getattr(owner, method), count)
                 patches.enter_context(patch.object(owner, method, timed))
+            patches.enter_context(patch.object(WholeTrees, "suits", lambda *_: False))  # as on workers
             patches.enter_context(patch.object(Tally, "_add", self._timed_sums(Tally._add)))
             yield
 
