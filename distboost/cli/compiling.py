@@ -40,6 +40,8 @@ def compile_(out: Path | None, algorithms: tuple[str, ...]) -> None:
     Each algorithm is fitted to a few rows, at its defaults. A kernel is machine code for the processor that compiles it:
     another kind of processor compiles its own.
     """
+    from distboost.threads import available_cores
+
     environment = dict(os.environ)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
@@ -54,7 +56,7 @@ def compile_(out: Path | None, algorithms: tuple[str, ...]) -> None:
         n_kernels, seconds = done.stdout.split()
         return f"{algorithm}: {n_kernels} kernels in {seconds} s"
 
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with ThreadPoolExecutor(available_cores()) as pool:
         for said in pool.map(compiled, algorithms or PAPERS):
             click.echo(said)
     if out is not None:

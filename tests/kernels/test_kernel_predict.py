@@ -9,13 +9,20 @@ from distboost import GDMCBoostClassifier
 from distboost.data.categories import Categories
 from distboost.kernels import predict
 from distboost.kernels.row_lanes import ROW_LANES
+from distboost.model import trees as trees_module
 from distboost.model.compact import CompactTrees
 from distboost.model.ensemble import kernel_rows
-from distboost.model.trees import NO_CATEGORIES, TreeEnsemble
+from distboost.model.trees import FEWEST_RANKED, NO_CATEGORIES, TreeEnsemble
 from distboost.threads import Threads
 
 LEAVES = [1, 2, 7, 64, 256, 1, 30] * 6  # of the trees: more than are applied together
 N_FEATURES = 5
+
+
+@pytest.fixture(autouse=True)
+def ranks(monkeypatch):
+    """Few rows are compared by ranks, too."""
+    monkeypatch.setattr(trees_module, "FEWEST_RANKED", 0)
 
 
 def ensemble(rng, thresholds, n_scores=3, n_leaves=LEAVES, per_round=1, n_bins=None):
@@ -89,6 +96,17 @@ def descended(trees, X, first=0, last=None):
         kernel_rows(trees.coded(X)), *nodes, a["roots"], a["values"], a["value_offsets"], first, last, F
     )
     return F
+
+
+def test_few_rows_have_the_scores_that_they_have_among_others(monkeypatch):
+    rng = np.random.default_rng(0)
+    thresholds = np.linspace(-1, 1, 20).astype(np.float32)
+    trees, X = ensemble(rng, thresholds, n_bins={1: 9}), rows(rng, 40, thresholds, "f8")
+    with Threads(1) as threads:
+        expected = trees.scores(X, threads)
+        monkeypatch.setattr(trees_module, "FEWEST_RANKED", FEWEST_RANKED)
+        for n in (1, FEWEST_RANKED - 1, FEWEST_RANKED):
+            np.testing.assert_array_equal(trees.scores(X[:n], threads), expected[:n])
 
 
 @pytest.mark.parametrize("n_thresholds", [20, 254, 255, 600])
