@@ -60,6 +60,10 @@ class Summands(NamedTuple):
         """The rows of all nodes."""
         return int((self.spans[:, 1] - self.spans[:, 0]).sum())
 
+    def of_nodes(self, nodes: np.ndarray | slice) -> Summands:
+        """Return the rows of some nodes, by their positions."""
+        return self._replace(spans=self.spans[nodes])
+
     def share(self, number: int, n_shares: int) -> Summands:
         """Return the share of each node's rows with this number."""
         if n_shares == 1:

@@ -69,12 +69,13 @@ class Spare:
 
 
 class Share(NamedTuple):
-    """What one thread sums at a time: some features, over a share of each node's rows."""
+    """What one thread sums at a time: some features of some nodes, over a share of each node's rows."""
 
     features: np.ndarray
-    slots: Slots
-    number: int  # of the share
-    n_shares: int
+    slots: Slots  # of these nodes
+    nodes: np.ndarray | slice = slice(None)  # positions in the question
+    number: int = 0  # of the share
+    n_shares: int = 1
 
 
 class SharedPart:
@@ -111,7 +112,18 @@ class SharedPart:
         groups = feature_groups(self.features, offsets, round_up(n_visits(n_tiles), n_groups))
         copies = [self.slots, *(self._copy() for _ in range(1, n_shares))]
         return [
-            Share(group, slots, number, n_shares) for number, slots in enumerate(copies) for group in groups
+            Share(group, slots, number=number, n_shares=n_shares)
+            for number, slots in enumerate(copies)
+            for group in groups
+        ]
+
+    def shares_of_nodes(self, groups: list[np.ndarray]) -> list[Share]:
+        """Return a share for each group of nodes, (m,) int64 positions in the question, and the features of each visit."""
+        pool, slots, offsets = self.slots
+        n_tiles = tiles_of(self.features, offsets, pool.shape[2])
+        visits = feature_groups(self.features, offsets, n_visits(n_tiles))
+        return [
+            Share(visit, Slots(pool, slots[group], offsets), group) for group in groups for visit in visits
         ]
 
     def _copy(self) -> Slots:

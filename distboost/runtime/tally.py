@@ -21,6 +21,7 @@ from distboost.runtime.tiles import feature_groups, n_visits, tiles_of
 from distboost.threads import Threads
 
 ENTRIES_PER_THREAD = 2**16  # rows times features: with fewer, a thread costs more time than it saves
+NODES_PER_THREAD = 4  # with fewer nodes, some thread would wait long for the others
 CACHED_TILES = TILES_AT_ONCE  # the sums of more do not stay in the cache from one block to the next
 
 
@@ -28,9 +29,9 @@ class Tally:
     """Adds the rows of blocks to the histograms of nodes.
 
     No two threads write to the same sums. If all blocks are in memory and there are enough parts, a thread takes a part from
-    beginning to end, so that its sums are used while they are in the cache. Else the threads share the features of a part, or
-    the rows of each node, for which they have copies of the sums. Threads that stream add a block each, to one share at a time.
-    If the sums do not stay in the cache, few rows of a node wait for those of other blocks.
+    beginning to end, so that its sums are used while they are in the cache. Else the threads share the nodes of a part if there
+    are many, its features, or the rows of each node, for which they have copies of the sums. Threads that stream add a block
+    each, to one share at a time. If the sums do not stay in the cache, few rows of a node wait for those of other blocks.
 
     Parameters
     ----------
@@ -87,7 +88,11 @@ class Tally:
         if len(self._parts) >= self._threads.n or n_threads < 2:
             self._threads.map(lambda part: self._add_part(part, summands), self._parts)
         else:
-            self._add_shares(summands, self._divided(n_threads, self.n_rows))
+            many_nodes = len(self._nodes) >= NODES_PER_THREAD * n_threads
+            shares = (
+                self._by_node(n_threads, summands) if many_nodes else self._divided(n_threads, self.n_rows)
+            )
+            self._add_shares(summands, shares)
             self._finish()
 
     def _add_part(self, part: Part, summands: list[Summands]) -> None:
@@ -149,19 +154,30 @@ class Tally:
         finally:
             free.put((share, False))
 
+    def _by_node(self, n_threads: int, summands: list[Summands]) -> list[Share]:
+        """Divide the nodes between threads, so that these have about as many rows."""
+        n_rows = np.sum([np.diff(some.spans)[:, 0] for some in summands], axis=0, dtype=np.int64)
+        largest_first = np.argsort(-n_rows, kind="stable")
+        groups = [np.sort(largest_first[n :: 2 * n_threads]) for n in range(2 * n_threads)]
+        return [share for part in self._begun() for share in part.shares_of_nodes(groups)]
+
     def _divided(self, n_threads: int, n_rows: float, groups_per_thread: int = 1) -> list[Share]:
         """Divide the sums over so many rows between threads."""
         n, n_groups = (-(-n // len(self._parts)) for n in (n_threads, groups_per_thread * n_threads))
+        return [share for part in self._begun() for share in part.shares(n, n_rows, n_groups)]
+
+    def _begun(self) -> list[SharedPart]:
+        """Begin all parts."""
         self._shared = [
             SharedPart(part, len(self._nodes), self._shared_bytes, self._spare) for part in self._parts
         ]
-        return [share for part in self._shared for share in part.shares(n, n_rows, n_groups)]
+        return self._shared
 
     def _add_shares(self, summands: list[Summands], shares: list[Share]) -> None:
         """Add rows to sums of arbitrary content, which is replaced."""
 
         def add_share(share: Share) -> None:
-            own = [some.share(share.number, share.n_shares) for some in summands]
+            own = [some.of_nodes(share.nodes).share(share.number, share.n_shares) for some in summands]
             self._add(own, share.features, share.slots, fresh=True)
 
         self._threads.map(add_share, shares)

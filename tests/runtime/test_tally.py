@@ -55,7 +55,7 @@ def expected_sums(blocks, offsets, features):
     return sums
 
 
-HOW = ("together", "streamed", "streamed and gathered", "only streamed", "only streamed and gathered")
+HOW = ("together", "by node", "streamed", "streamed and gathered", "only streamed", "only streamed and gathered")
 WAYS = [*itertools.product(HOW, ((1, 2**26), (1, 0), (2, 2**26)))]
 
 
@@ -67,6 +67,8 @@ def test_any_threads_sum_the_same(n_threads, features, way, monkeypatch):
     how, (n_parts, room) = way
     monkeypatch.setattr(tally_module, "ENTRIES_PER_THREAD", 1)
     monkeypatch.setattr(parts_module, "ENTRIES_PER_BIN", 0)
+    if how == "by node":
+        monkeypatch.setattr(tally_module, "NODES_PER_THREAD", 0)
     if how.endswith("gathered"):
         monkeypatch.setattr(tally_module, "CACHED_TILES", 0)
         monkeypatch.setattr(gathered, "room_bytes", lambda bins: ROW_BYTES * 130 * len(NODES))
@@ -84,7 +86,7 @@ def test_any_threads_sum_the_same(n_threads, features, way, monkeypatch):
     spare.give_back(rng.integers(-9, 9, 5000))
     with Threads(n_threads) as threads:
         tally = Tally(threads, Residuals(MarginWeights(0.5)), SCALE, 0.0, NODES, parts, room, spare)
-        if how == "together":
+        if how in ("together", "by node"):
             tally.add_all(blocks)
         else:
             n_resident = 0 if how.startswith("only") else 1
