@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import partial
 
 import numpy as np
@@ -479,3 +480,45 @@ def test_the_second_training_has_an_algorithm_of_its_own(noisy, monkeypatch):
     make().fit(*noisy[:2])
     assert len(found) == 2
     assert found[0] is not found[1]
+
+
+# Beside the first run
+
+
+@pytest.fixture
+def three_cores(monkeypatch):
+    """A first run on one thread leaves others idle, whatever the machine."""
+    monkeypatch.setattr("distboost.runtime.local.available_cores", lambda: 3)
+    monkeypatch.setattr("distboost.threads.ENTRIES_PER_THREAD", 10**6)
+
+
+@pytest.mark.parametrize("n_estimators", [10, 40])
+@pytest.mark.parametrize("last", [None, 7], ids=["all rounds", "ended by a callback"])
+def test_it_is_the_same_beside_the_first_run_and_after_it(noisy, n_estimators, last, three_cores):
+    ends = [lambda progress: progress.round == last]
+    after, beside = (
+        make(n_estimators=n_estimators, callbacks=ends, n_jobs=n_jobs).fit(*noisy[:2]) for n_jobs in (1, 3)
+    )
+    assert beside.digest() == after.digest()
+    assert beside.calibration_ == after.calibration_
+
+
+def test_both_runs_are_under_way_together(noisy, three_cores, monkeypatch):
+    together, run = threading.Barrier(2, timeout=20), Training.run
+
+    def met(training, rows):
+        together.wait()
+        return run(training, rows)
+
+    monkeypatch.setattr(Training, "run", met)
+    assert make(n_jobs=3).fit(*noisy[:2]).calibration_ is not None
+
+
+def test_an_interrupt_ends_both_runs(noisy, three_cores):
+    def interrupted(progress):
+        raise KeyboardInterrupt
+
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt):
+        make(n_estimators=100_000, callbacks=[interrupted], n_jobs=3).fit(*noisy[:2])
+    assert threading.active_count() == before

@@ -30,7 +30,7 @@ from distboost.io.phases import SILENT, Phases
 from distboost.model.calibration import check_method
 from distboost.model.checkpoint import Checkpoint
 from distboost.probabilities.evaluation_rows import calibrated_by_evaluation_rows
-from distboost.probabilities.second_training import calibrated_by_second_training
+from distboost.probabilities.second_training import SecondTraining
 from distboost.runtime.base import Runtime
 from distboost.runtime.choose import open_runtime
 from distboost.runtime.peak import peak_bytes
@@ -43,6 +43,8 @@ from distboost.training.record import PlannedMemory, TrainingRecord
 from distboost.training.resumption import Resumption
 from distboost.training.staging import Problem, Staging
 from distboost.training.training import CheckpointWriter, Training
+
+BESIDE_BYTES = 2**30  # the most memory that a run takes beside which a second one runs
 
 
 def fit_to(
@@ -86,11 +88,13 @@ def fit_to(
         if calibrates and names:
             method = staging.settings.calibration_method
             calibrated = partial(calibrated_by_evaluation_rows, method, problem)
-        learned, counts, round_seconds, lost = training.rounds(calibrated)
+        second = None
+        if calibrates and not names and not (resumption is not None and resumption.on_other_rows):
+            second = stack.enter_context(SecondTraining(training, _may_run_beside(estimator)))
+        learned, counts, round_seconds, lost = training.rounds(calibrated, second.begin if second else None)
         set_learned(estimator, learned)  # it is not lost if the second training fails
-        on_other_rows = resumption is not None and resumption.on_other_rows
-        if calibrates and len(learned.ensemble) and not names and not on_other_rows:
-            learned = calibrated_by_second_training(training, learned, counts[0])
+        if second is not None and len(learned.ensemble):
+            learned = second.calibrated(learned, counts[0])
             set_learned(estimator, learned)
         if keeper is not None and learned.calibration is not None:
             keeper.write(learned)
@@ -100,6 +104,11 @@ def fit_to(
     n_rows = {name: one.n_rows for name, one in zip(("train", *names), counts, strict=True)}
     _record(estimator, TrainingRecord(estimator.runtime_, *took, n_rows))
     warn_of_end(learned.history.outcome, learned.n_rounds, schedule.n_rounds)
+
+
+def _may_run_beside(estimator: CommonParameters) -> bool:
+    """Whether a second run, which takes as much memory again, may run beside the first one."""
+    return estimator.memory_limit is None and estimator.memory_plan_.n_bytes <= BESIDE_BYTES
 
 
 def _adopted(profile: Profile, resumption: Resumption | None) -> Profile:

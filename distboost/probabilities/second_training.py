@@ -17,9 +17,13 @@ from __future__ import annotations
 
 import logging
 import math
+import threading
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
+from queue import SimpleQueue
 from typing import NamedTuple
 
 import numpy as np
@@ -28,16 +32,17 @@ from distboost.data.axes import spans
 from distboost.data.division import LEARN, ByContent, by_content
 from distboost.data.row_weights import WeightRule
 from distboost.errors import DataError, LimitError
-from distboost.io.phases import SILENT, Advance
+from distboost.io.phases import SILENT, Phase, Phases
 from distboost.model.calibration import Calibration
 from distboost.model.ensemble import Ensemble
-from distboost.model.history import NO_WATCH
+from distboost.model.history import NO_WATCH, Progress
 from distboost.model.learned import Learned
 from distboost.probabilities.contents import Contents, contents_of, values_of
 from distboost.probabilities.methods import fit_calibration, sums_of_scores
 from distboost.probabilities.temperature import HIGHEST, LOWEST, fit_temperature, moments
 from distboost.rows.messages import RowCounts
 from distboost.threads import Threads
+from distboost.training.loop import Callback
 from distboost.training.training import Training
 from distboost.warn import warn_user
 
@@ -119,27 +124,93 @@ class Repetition(NamedTuple):
         return EQUAL_REPEATS / (EQUAL_REPEATS + self.multiplicity - 1)
 
 
-def calibrated_by_second_training(training: Training, learned: Learned, counts: RowCounts) -> Learned:
-    """Return what was `learned` from the training rows, with a calibration: by a second run, and by rows that repeat.
+class Shown(NamedTuple):
+    """What second runs have shown, whatever the ensemble of the whole run is.
 
-    There is none if the rows are too few. A row of whole weight w counts as w rows.
+    Attributes
+    ----------
+    contents : Contents
+        A sample of the training rows.
+    repetition : Repetition
+    extent : Extent
+    left_out : list of LeftOut
+        Of the runs that have left out rows of the sample.
     """
-    settings, profile = training.staging.settings, training.problem.profile
-    # With another algorithm: that of the run may have changed in its rounds.
-    training = replace(training, problem=training.staging.problem(profile))
-    n_classes = len(profile.classes)
-    whole = all(scan.whole_weights for scan in profile.class_scans) and settings.class_weight is None
-    contents = contents_of(
-        training.sets[0], most_entries(n_classes, profile.n_features), training.staging.runtime
-    )
-    unit = WeightRule.of(np.ones(n_classes), profile.class_scans).scale if whole else None
-    repetition = Repetition.of(contents, counts.n_rows if unit is None else counts.weight / unit, unit)
-    extent = Extent.of(repetition.weight, len(learned.ensemble))
-    share = repetition.share_left_out(extent.learn)
-    left_out = None
-    if share > 0:
+
+    contents: Contents
+    repetition: Repetition
+    extent: Extent
+    left_out: list[LeftOut]
+
+
+class LeftOut(NamedTuple):
+    """Rows left out of a second run, with their scores, (n, n_classes) float64.
+
+    Attributes
+    ----------
+    contents : Contents
+    now, earlier : ndarray
+        Scores by the ensemble of the run, and by the first half of its rounds, relative to the spread of each in the rows that
+        it has learned from.
+    """
+
+    contents: Contents
+    now: np.ndarray
+    earlier: np.ndarray
+
+
+class SecondTraining:
+    """The second run for the calibration of a training run. It runs beside the first one if that leaves cores idle.
+
+    Otherwise, or if the first run has other rounds than expected, it runs afterwards.
+
+    Parameters
+    ----------
+    training : Training
+        The first run.
+    beside : bool, default=False
+        Whether there is memory to run beside the first one.
+    """
+
+    def __init__(self, training: Training, beside: bool = False):
+        # With another algorithm: that of the run changes in its rounds.
+        staging = training.staging
+        self._training = replace(training, problem=staging.problem(training.problem.profile))
+        self._running: Future[Shown] | None = None
+        self._told: SimpleQueue[Phase | None] = (
+            SimpleQueue()
+        )  # the progress of a run beside, for after the first one
+        phases, n_threads = Phases(self._told.put), staging.settings.n_threads
+        self._beside = staging.runtime.beside(n_threads, phases) if beside else None
+        self._ended = threading.Event()
+        self._pool = ThreadPoolExecutor(1, "distboost-calibrate")
+
+    def __enter__(self) -> SecondTraining:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._ended.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        if self._beside is not None:
+            self._beside.close()
+
+    def begin(self, counts: RowCounts) -> None:
+        """Begin beside the first run, whose training rows have these counts."""
+        if self._beside is None:
+            return
+        training = replace(self._training, staging=replace(self._training.staging, runtime=self._beside))
+        n_rounds = training.schedule.n_rounds
+        self._running = self._pool.submit(copy_context().run, _show, training, counts, n_rounds, self._ended)
+        self._running.add_done_callback(lambda _: self._told.put(None))
+
+    def calibrated(self, learned: Learned, counts: RowCounts) -> Learned:
+        """Return what the first run has `learned` from rows of these counts, with a calibration; without if rows are too few.
+
+        It is that of the rows which second runs leave out, and of rows that repeat. A row of whole weight w counts as w rows.
+        """
+        settings = self._training.staging.settings
         try:
-            left_out = _by_rows_left_out(training, learned.ensemble, contents, extent)
+            shown = self._shown(counts, len(learned.ensemble))
         except LimitError as error:  # steps that overshoot may diverge on some of the rows only
             if settings.calibration != "auto":
                 raise
@@ -148,70 +219,59 @@ def calibrated_by_second_training(training: Training, learned: Learned, counts: 
                 "``calibration=None``."
             )
             return learned
-        if left_out is None and settings.calibration == "auto":
-            return learned
-        if left_out is None:
+        share = shown.repetition.share_left_out(shown.extent.learn)
+        calibration = None
+        if shown.left_out:
+            calibration = _by_rows_left_out(self._training, learned.ensemble, shown)
+        elif share > 0:
+            if settings.calibration == "auto":
+                return learned
             raise DataError(
                 f"``calibration={settings.calibration!r}`` needs rows to leave out of a second training, but there are only "
                 f"{counts.n_rows} rows. Pass ``eval_set=(X, y)``, or ``calibration=None``."
             )
-    calibration = left_out
-    if share < 1:
-        (F,) = _scores(training, contents, [learned.ensemble])
-        own = _calibration(settings.calibration_method, contents, F)
-        calibration = own if left_out is None else blended(left_out, own, share)
-    log.info("calibration: %s", calibration)
-    return learned._replace(calibration=calibration)
+        if share < 1:
+            (F,) = _scores(self._training, shown.contents, [learned.ensemble])
+            own = _calibration(settings.calibration_method, shown.contents, F)
+            calibration = own if calibration is None else blended(calibration, own, share)
+        log.info("calibration: %s", calibration)
+        return learned._replace(calibration=calibration)
+
+    def _shown(self, counts: RowCounts, n_rounds: int) -> Shown:
+        """Return what second runs show, for an ensemble of so many rounds."""
+        if self._running is None or n_rounds != self._training.schedule.n_rounds:
+            self._ended.set()
+            return _show(self._training, counts, n_rounds, threading.Event())
+        for phase in iter(self._told.get, None):
+            self._training.staging.runtime.phases.tell(phase)
+        return self._running.result()
 
 
-class LeftOut(NamedTuple):
-    """Rows left out of a second run, with their scores, (n, n_classes) float64.
+def _show(training: Training, counts: RowCounts, n_rounds: int, ended: threading.Event) -> Shown:
+    """Do second runs, until they are `ended`."""
+    settings, profile, runtime = training.staging.settings, training.problem.profile, training.staging.runtime
+    n_classes = len(profile.classes)
+    whole = all(scan.whole_weights for scan in profile.class_scans) and settings.class_weight is None
+    contents = contents_of(training.sets[0], most_entries(n_classes, profile.n_features), runtime)
+    unit = WeightRule.of(np.ones(n_classes), profile.class_scans).scale if whole else None
+    repetition = Repetition.of(contents, counts.n_rows if unit is None else counts.weight / unit, unit)
+    extent = Extent.of(repetition.weight, n_rounds)
+    if not repetition.share_left_out(extent.learn) > 0:
+        return Shown(contents, repetition, extent, [])
 
-    Attributes
-    ----------
-    labels, weights : ndarray of shape (n,)
-    now, earlier : ndarray
-        Scores by the ensemble of the run, and by the first half of its rounds, relative to the spread of each in the rows that
-        it has learned from.
-    whole : ndarray
-        Scores by the ensemble that has learned from all rows.
-    """
+    with runtime.phases.begin("calibrate", extent.n_runs * extent.n_rounds, "rounds") as advance:
 
-    labels: np.ndarray
-    weights: np.ndarray
-    now: np.ndarray
-    earlier: np.ndarray
-    whole: np.ndarray
+        def tell(_: Progress) -> bool:
+            advance(1)
+            return ended.is_set()
 
-
-def _by_rows_left_out(
-    training: Training, whole: Ensemble, contents: Contents, extent: Extent
-) -> Calibration | None:
-    """Learn from a part of the rows, and return the calibration that follows from the others; None: there are none."""
-    phases, method = training.staging.runtime.phases, training.staging.settings.calibration_method
-    with phases.begin("calibrate", extent.n_runs * extent.n_rounds, "rounds") as advance:
-        runs = [
-            _left_out(training, whole, contents, extent, number / extent.n_runs, advance)
-            for number in range(extent.n_runs)
-        ]
-    found = [one for one in runs if one is not None]
-    if not found:
-        return None
-    labels, weights, *scores = (np.concatenate(each) for each in zip(*found, strict=True))
-    now, earlier, later = (partial(sums_of_scores, F=F, codes=labels, w=weights) for F in scores)
-    calibration = fit_calibration(method, now, scores[0].shape[1])
-    if not min(moments(now).spread, moments(later).spread) > 0:  # the scores of one of them are all equal
-        return calibration
-    relative = calibration.temperature
-    if extent.n_rounds < len(whole) and moments(earlier).spread > 0:
-        change = relative / fit_temperature(earlier)[0]
-        relative *= growth(change, math.log2(len(whole) / extent.n_rounds))
-    T = relative * moments(later).spread
-    return replace(calibration, temperature=min(max(T, LOWEST), HIGHEST))
+        turns = [number / extent.n_runs for number in range(extent.n_runs)]
+        found = [_left_out(training, contents, extent, turn, tell) for turn in turns]
+    return Shown(contents, repetition, extent, [one for one in found if one is not None])
 
 
 def _left_out(
-    training: Training, whole: Ensemble, contents: Contents, extent: Extent, turn: float, advance: Advance
+    training: Training, contents: Contents, extent: Extent, turn: float, tell: Callback
 ) -> LeftOut | None:
     """Learn from a part of the rows, and return the others that are in the sample; None: there are none."""
     n_classes, runtime = len(training.problem.profile.classes), training.staging.runtime
@@ -225,7 +285,7 @@ def _left_out(
         [parts.learn],
         n_rounds=extent.n_rounds,
         patience=None,
-        callbacks=[lambda progress: advance(1)],
+        callbacks=[tell],
         watch=NO_WATCH,
         metrics=(),
         phases=SILENT,
@@ -233,8 +293,28 @@ def _left_out(
     part = run.rounds().learned.ensemble
     half = part.copy(len(part) // 2)
     spreads = [_spread(seen, F) or 1.0 for F in _scores(training, seen, [part, half])]
-    now, earlier, later = _scores(training, left_out, [part, half, whole])
-    return LeftOut(left_out.labels, left_out.weights, now / spreads[0], earlier / spreads[1], later)
+    now, earlier = _scores(training, left_out, [part, half])
+    return LeftOut(left_out, now / spreads[0], earlier / spreads[1])
+
+
+def _by_rows_left_out(training: Training, whole: Ensemble, shown: Shown) -> Calibration:
+    """Return the calibration of the whole ensemble that follows from the rows left out of second runs."""
+    scores = [(one.now, one.earlier, *_scores(training, one.contents, [whole])) for one in shown.left_out]
+    labels, weights = (
+        np.concatenate([getattr(one.contents, name) for one in shown.left_out])
+        for name in ("labels", "weights")
+    )
+    F, *others = (np.concatenate(each) for each in zip(*scores, strict=True))
+    now, earlier, later = (partial(sums_of_scores, F=each, codes=labels, w=weights) for each in (F, *others))
+    calibration = fit_calibration(training.staging.settings.calibration_method, now, F.shape[1])
+    if not min(moments(now).spread, moments(later).spread) > 0:  # the scores of one of them are all equal
+        return calibration
+    relative, n_rounds = calibration.temperature, shown.extent.n_rounds
+    if n_rounds < len(whole) and moments(earlier).spread > 0:
+        change = relative / fit_temperature(earlier)[0]
+        relative *= growth(change, math.log2(len(whole) / n_rounds))
+    T = relative * moments(later).spread
+    return replace(calibration, temperature=min(max(T, LOWEST), HIGHEST))
 
 
 def growth(change: float, doublings: float) -> float:

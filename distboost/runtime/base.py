@@ -6,6 +6,7 @@ from typing import Protocol
 
 from distboost.data.blocks import BinnedSet
 from distboost.data.work import TaskRunner
+from distboost.io.phases import Phases
 from distboost.rows.interface import Rows
 from distboost.runtime.layout import Allotment, Layout
 
@@ -21,6 +22,12 @@ class Runtime(TaskRunner, Protocol):
 
     def place(self, sets: list[BinnedSet], layout: Layout, allotment: Allotment | None = None) -> Rows:
         """Bin or read the rows of each set and hold them; rows beyond the allotment stay on disk."""
+
+    def beside(self, n_threads: int | None, phases: Phases) -> Runtime | None:
+        """Return a runtime on threads that this one leaves idle, of so many that the process may use (None: one per core).
+
+        None: there are none.
+        """
 
     def worker_peaks(self) -> list[int]:
         """Return the most memory that each worker has used since it began, in bytes; none without a cluster."""

@@ -27,7 +27,7 @@ from distboost.runtime.layout import Allotment, Layout, readings
 from distboost.runtime.local_tree import LocalTree
 from distboost.runtime.shard import Shard
 from distboost.runtime.whole_trees import WholeTrees
-from distboost.threads import Threads
+from distboost.threads import Threads, available_cores
 
 
 class LocalRuntime:
@@ -80,6 +80,10 @@ class LocalRuntime:
             binned.append(rows)
             advance(size)
         return binned
+
+    def beside(self, n_threads: int | None, phases: Phases) -> LocalRuntime | None:
+        n_idle = (n_threads or available_cores()) - self.threads.n
+        return LocalRuntime(min(n_idle, self.threads.n), phases) if n_idle > 0 else None
 
     def worker_peaks(self) -> list[int]:
         """Return nothing: there are no workers."""

@@ -16,7 +16,7 @@ from distboost.evaluation.sums import PROBABILITIES, RANKING
 from distboost.io.phases import SILENT
 from distboost.io.progress import bar
 from distboost.model.learned import Learned
-from distboost.probabilities.second_training import calibrated_by_second_training
+from distboost.probabilities.second_training import SecondTraining
 from distboost.selection.ground import Fold, Ground
 from distboost.selection.judging import judged
 from distboost.training.resumption import Resumption
@@ -116,5 +116,6 @@ def _learned(
         training = Training(staging, problem, sets, schedule, partial(snapshot, model), resumption)
         learned, counts, *_ = training.rounds()
         if probable and model.calibration is not None and len(learned.ensemble):
-            learned = calibrated_by_second_training(training, learned, counts[0])
+            with SecondTraining(training) as second:
+                learned = second.calibrated(learned, counts[0])
     return learned

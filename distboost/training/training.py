@@ -100,12 +100,19 @@ class Training:
             self, sets=sets, schedule=replace(self.schedule, **schedule), resumption=None, keeper=None
         )
 
-    def rounds(self, calibrated: Callable[[Rows, Learned], Learned] | None = None) -> Done:
+    def rounds(
+        self,
+        calibrated: Callable[[Rows, Learned], Learned] | None = None,
+        beside: Callable[[RowCounts], None] | None = None,
+    ) -> Done:
         """Do the rounds, and write the last checkpoint.
 
-        `calibrated(rows, learned)` returns what was learned with a calibration by the evaluation rows.
+        `calibrated(rows, learned)` returns what was learned with a calibration by the evaluation rows. `beside(counts)` is called
+        before the rounds, with the counts of the rows to learn from.
         """
         with self.placed() as rows:
+            if beside is not None:
+                beside(rows.counts[0])
             start = time.perf_counter()
             learned = self.run(rows)
             seconds, lost = time.perf_counter() - start, rows.workers_lost

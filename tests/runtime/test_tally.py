@@ -55,7 +55,14 @@ def expected_sums(blocks, offsets, features):
     return sums
 
 
-HOW = ("together", "by node", "streamed", "streamed and gathered", "only streamed", "only streamed and gathered")
+HOW = (
+    "together",
+    "by node",
+    "streamed",
+    "streamed and gathered",
+    "only streamed",
+    "only streamed and gathered",
+)
 WAYS = [*itertools.product(HOW, ((1, 2**26), (1, 0), (2, 2**26)))]
 
 

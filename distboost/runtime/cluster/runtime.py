@@ -108,6 +108,9 @@ class ClusterRuntime(ClusterTasks):
             workers.close()
             raise
 
+    def beside(self, n_threads: int | None, phases: Phases) -> None:
+        """Return None: a run uses all threads of the workers."""
+
     def worker_peaks(self) -> list[int]:
         """Return the most memory that each worker has used since it began, in bytes."""
         return [peak for peak in self.run_everywhere(peak_bytes).values() if peak is not None]
