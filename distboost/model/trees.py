@@ -77,7 +77,7 @@ class TreeEnsemble(Ensemble):
             binned = tree.binned
             threshold = [
                 np.nan if b < 0 else edges[d][b] if b < len(edges[d]) else np.inf
-                for d, b in zip(binned.feature, binned.bin, strict=True)
+                for d, b in zip(binned.feature.tolist(), binned.bin.tolist(), strict=True)
             ]
             nodes = {
                 "feature": binned.feature,

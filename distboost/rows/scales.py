@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -74,6 +75,7 @@ def narrow_bits(total_weight: float) -> int:
     return min(HISTOGRAM_BITS if total_weight <= FEW_ROWS else MANY_ROWS_BITS, fine_bits(total_weight))
 
 
+@lru_cache(64)
 def most_bits(total_weight: float, wide: bool) -> int:
     """Return the bits of a statistic, for rows of this total weight."""
     return fine_bits(total_weight) if wide else narrow_bits(total_weight)
@@ -88,6 +90,7 @@ def bits_to_lose(bits: int, wide: bool) -> int:
     return max(LOST_BITS, bits - ENOUGH_BITS) if wide else max(bits - FEWEST_BITS, 0)
 
 
+@lru_cache(64)
 def fine_bits(total_weight: float) -> int:
     """Return the bits of the finest scale for rows of this total weight."""
     return min(61 - max(math.ceil(math.log2(total_weight)), 0), 60)

@@ -50,6 +50,31 @@ def draw(sets: dict[str, DataSet], file: Path) -> None:
     figure.savefig(file, dpi=110)
 
 
+def draw_seconds(measured: dict[int, dict[str, float]], file: Path) -> None:
+    """Writes a picture of the seconds of a fit over the number of rows, by library."""
+    figure = Figure(figsize=(7.0, 4.2), layout="constrained")
+    panel = figure.subplots()
+    names = [*next(iter(measured.values()))]
+    for name in names:
+        colour = COLOURS.get(name, COLOURS["XGBoost multi_output_tree"])
+        own = name.startswith(OWN)
+        panel.plot(
+            [*measured],
+            [seconds[name] for seconds in measured.values()],
+            "--" if own and name != OWN else "-",
+            color=COLOURS[OWN] if own else colour,
+            label=name,
+            linewidth=2.2 if name == OWN else 1.4,
+            marker="o",
+            markersize=3,
+        )
+    panel.set(xscale="log", yscale="log", xlabel="rows", ylabel="seconds of a default fit, 100 rounds")
+    panel.grid(alpha=0.3)
+    panel.legend(frameon=False)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(file, dpi=110)
+
+
 def draw_themes(sets: dict[str, DataSet], folder: Path) -> None:
     """Writes a picture of these sets for light pages, and one for dark pages: accuracy-light.svg, accuracy-dark.svg."""
     for theme, ink in (("light", "#1f2328"), ("dark", "#e6edf3")):
