@@ -18,8 +18,8 @@ from tests.programs import Program
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted(p for p in (ROOT / "docs").rglob("*.md") if p.parent != GENERATED)]
-# Its blocks are files: tests/algorithms/test_own_algorithm.py runs them.
-ELSEWHERE = {"adding-an-algorithm.md"}
+# Blocks of the one are files, which tests/algorithms/test_own_algorithm.py runs; that of the other is run below.
+ELSEWHERE = {"adding-an-algorithm.md", "README.md"}
 
 EXAMPLE = re.compile(r"(<!-- not run -->\s*)?^```(python|bash|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -45,6 +45,8 @@ class Example(NamedTuple):
             exec(program, {"__name__": "__main__"})
         else:
             for command in commands(self.code):
+                if "simulate" in command:
+                    command += ["--repeats", "1", "--max-labels", "70"]
                 program = Program(COMMAND, *command, stdout=subprocess.DEVNULL)
                 _, complaints = program.communicate(timeout=500)
                 assert program.returncode == 0, complaints
