@@ -265,7 +265,7 @@ def test_labels_of_text(subject, model, problem, tmp_path):
 # Stopping and going on
 
 
-def test_early_stopping_keeps_the_best_round(subject, problem):
+def test_early_stopping_keeps_the_best_round(subject, problem, tmp_path):
     X, y, X_test, _ = problem
     noise = np.random.default_rng(4).integers(0, 4, len(X_test))
     stopped = subject.make(n_estimators=MOST_ROUNDS, early_stopping_rounds=3)
@@ -278,6 +278,9 @@ def test_early_stopping_keeps_the_best_round(subject, problem):
     if not plays_known_rounds(subject):
         shorter = subject.make(n_estimators=best).fit(X, y)
         assert_array_equal(stopped.scores(X_test), shorter.scores(X_test))
+    file_of(stopped, tmp_path)
+    again = distboost.load(tmp_path / "model")
+    assert (again.n_iter_, again.best_iteration_, again.outcome_) == (best + 3, best, "early stopping")
 
 
 def plays_known_rounds(subject: Subject) -> bool:
