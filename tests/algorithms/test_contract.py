@@ -159,7 +159,7 @@ def test_learns(subject, model, problem):
         assert model.train_loss_[-1] < model.train_loss_[0]
         return
     assert model.train_error_[-1] < 0.6 * chance
-    assert 1 - model.score(problem.X_test, problem.y_test) < 0.7 * chance
+    assert 1 - model.score(problem.X_test, problem.y_test) < 0.75 * chance
 
 
 def test_losses_and_errors_are_those_of_the_scores(subject, model, problem):
