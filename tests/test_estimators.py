@@ -313,7 +313,9 @@ def test_the_threads_of_linear_algebra_change_nothing(tmp_path):
 
 def test_a_loss_beyond_what_a_float_holds_is_infinite():
     X, y = np.repeat(np.eye(3), 20, axis=0), np.repeat(np.arange(3), 20)
-    model = GAMBLEClassifier(n_estimators=60, learning_rate=10.0, calibration=None).fit(X, y, eval_set=(X, (y + 1) % 3))
+    model = GAMBLEClassifier(n_estimators=60, learning_rate=10.0, calibration=None).fit(
+        X, y, eval_set=(X, (y + 1) % 3)
+    )
     assert model.eval_loss_[-1] == np.inf
     assert model.eval_error_[-1] == 1
     assert np.isfinite(model.train_loss_).all()

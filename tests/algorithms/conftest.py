@@ -31,7 +31,9 @@ def pytest_collection_modifyitems(items):
         subject = item.callspec.params.get("subject") if hasattr(item, "callspec") else None
         if subject is None:  # others have tests of that name, too
             continue
-        has_categories = item.path.stem == "test_contract_of_categories" and name != "test_categories_are_split"
+        has_categories = (
+            item.path.stem == "test_contract_of_categories" and name != "test_categories_are_split"
+        )
         if name not in OF_THE_ENGINE | OF_THE_LEARNER:
             is_tested = not has_categories or subject.variant or subject.algorithm in WITH_CATEGORIES
         elif subject.variant:
