@@ -76,11 +76,13 @@ def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-# The port of the dashboard may be in use; then Dask drops a socket. shap calls matplotlib as its next version forbids.
+# The port of the dashboard may be in use; then Dask drops a socket. shap calls matplotlib as its next version forbids, and
+# notices whether an earlier test has seeded NumPy's own generator.
 @pytest.mark.filterwarnings(
     "ignore:Port .* is already in use",
     r"ignore:unclosed <socket.*0\.0\.0\.0:ResourceWarning",
     "ignore::PendingDeprecationWarning",
+    "ignore:The NumPy global RNG was seeded:FutureWarning",
 )
 @pytest.mark.timeout(600)  # some pages start clusters and many commands
 @pytest.mark.parametrize("page", [page for page in PAGES if examples(page)], ids=name)
