@@ -52,10 +52,13 @@ def calls(example: str) -> list[list[str]]:
     return [words for _, *words in found]
 
 
-def follow(name: str) -> None:
-    """Run an example after what it needs; label the rows that it asks for."""
+def follow(name: str, done: set[str]) -> None:
+    """Run an example, once, after what it needs; label the rows that it asks for."""
+    if name in done:
+        return
+    done.add(name)
     if name in FIRST:
-        follow(FIRST[name])
+        follow(FIRST[name], done)
     for words in calls(COMMANDS[name].example):
         shorter = ["--repeats", "1", "--max-labels", "40"] if "simulate" in words else []
         run(*words, *shorter)
@@ -92,12 +95,22 @@ def test_help_has_an_example_that_fits(name):
     assert max(map(len, lines)) <= 76
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if not name.startswith("cluster")])
-def test_examples_run(name, folder):
-    follow(name)
+GROUPS = [name for name, command in COMMANDS.items() if isinstance(command, click.Group)]
+OF_CLUSTERS = [name for name in COMMANDS if name.startswith("cluster")]
+ALONE = [name for name in [*GROUPS, "bin"] if name not in OF_CLUSTERS]  # they write what others write, too
+OTHERS = COMMANDS.keys() - {*ALONE, *OF_CLUSTERS}
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name.startswith("cluster")])
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("names", [*([name] for name in ALONE), OTHERS], ids=[*ALONE, "others"])
+def test_examples_run(names, folder):
+    """Those of most commands one after another in one folder."""
+    done: set[str] = set()
+    for name in sorted(names):
+        follow(name, done)
+
+
+@pytest.mark.parametrize("name", OF_CLUSTERS)
 def test_examples_of_clusters_are_understood(name):
     for words in calls(COMMANDS[name].example):
         command: click.Command = main
@@ -107,9 +120,7 @@ def test_examples_of_clusters_are_understood(name):
         command.make_context(name, words)
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, command in COMMANDS.items() if isinstance(command, click.Group)]
-)
+@pytest.mark.parametrize("name", GROUPS)
 def test_summaries_are_whole(name):
     shown = " ".join(run(*name.split(), "--help").split())
     for part, command in COMMANDS[name].commands.items():

@@ -18,8 +18,8 @@ from tests.programs import Program
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted(p for p in (ROOT / "docs").rglob("*.md") if p.parent != GENERATED)]
-# Its blocks are files: tests/algorithms/test_own_algorithm.py runs them.
-ELSEWHERE = {"adding-an-algorithm.md"}
+# Blocks of the one are files, which tests/algorithms/test_own_algorithm.py runs; that of the other is run below.
+ELSEWHERE = {"adding-an-algorithm.md", "README.md"}
 
 EXAMPLE = re.compile(r"(<!-- not run -->\s*)?^```(python|bash|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -45,6 +45,8 @@ class Example(NamedTuple):
             exec(program, {"__name__": "__main__"})
         else:
             for command in commands(self.code):
+                if "simulate" in command:
+                    command += ["--repeats", "1", "--max-labels", "70"]
                 program = Program(COMMAND, *command, stdout=subprocess.DEVNULL)
                 _, complaints = program.communicate(timeout=500)
                 assert program.returncode == 0, complaints
@@ -74,11 +76,13 @@ def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-# The port of the dashboard may be in use; then Dask drops a socket. shap calls matplotlib as its next version forbids.
+# The port of the dashboard may be in use; then Dask drops a socket. shap calls matplotlib as its next version forbids, and
+# notices whether an earlier test has seeded NumPy's own generator.
 @pytest.mark.filterwarnings(
     "ignore:Port .* is already in use",
     r"ignore:unclosed <socket.*0\.0\.0\.0:ResourceWarning",
     "ignore::PendingDeprecationWarning",
+    "ignore:The NumPy global RNG was seeded:FutureWarning",
 )
 @pytest.mark.timeout(600)  # some pages start clusters and many commands
 @pytest.mark.parametrize("page", [page for page in PAGES if examples(page)], ids=name)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import zarr
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 from sklearn import metrics as sk
@@ -36,6 +36,9 @@ def weights(blobs):
     w = np.random.default_rng(1).random(len(blobs[1])) * 10.0 ** np.arange(-60, 60, 0.5)
     w[::7] = 0
     return w
+
+
+few = settings(max_examples=25)  # each of which has many rows
 
 
 def same(a: Evaluation, b: Evaluation) -> None:
@@ -76,6 +79,7 @@ def judged(P, codes, w, n_parts: int) -> Evaluation:
     return Evaluation.of(Totals(total, classes, True), chosen(None))
 
 
+@few
 @given(tables())
 def test_the_metrics_of_scikit_learn(table):
     P, codes, w = table
@@ -130,6 +134,7 @@ def test_the_metrics_of_scikit_learn(table):
             assert np.isnan(found["auc_per_class"][c])
 
 
+@few
 @given(tables())
 def test_calibration_error_by_hand(table):
     P, codes, w = table
@@ -159,6 +164,7 @@ def test_bins_follow_the_order():
     assert len(np.unique(bins_of(p, 10))) > 900
 
 
+@few
 @given(tables(), st.integers(0, 25))
 def test_the_worst_rows_are_those_of_a_full_sort(table, n_ties):
     P, codes, w = table
@@ -244,7 +250,7 @@ def stored(folder, X, y, w, rows):
     return [str(folder / name) for name in "xyw"]
 
 
-@pytest.mark.parametrize("rows", [1, 7, 60])
+@pytest.mark.parametrize("rows", [1, 7])
 def test_one_result_whatever_the_source(rows, model, blobs, weights, tmp_path, monkeypatch):
     X, y, weights = blobs[0][:60], blobs[1][:60], weights[:60]
     expected = distboost.evaluate(model, X, y, weights)

@@ -97,15 +97,14 @@ def test_kept_elsewhere(kind, rows, tmp_path):
     """In a checkpoint and a binned store."""
     X, numbers = rows
     y = KEPT[kind][numbers]
-    model = make().fit(X, y)
     kept = make(checkpoint=tmp_path / "checkpoint", checkpoint_every=1).fit(X, y)
-    same(distboost.load(tmp_path / "checkpoint").classes_, model.classes_)
+    same(distboost.load(tmp_path / "checkpoint").classes_, kept.classes_)
     more = make(checkpoint=tmp_path / "checkpoint", n_estimators=4).fit(X, y, resume=True)
     same(more.predict(X), make(n_estimators=4).fit(X, y).predict(X))
     assert more.n_iter_ >= kept.n_iter_
 
     store = distboost.bin(X, y, tmp_path / "store")
-    same(make().fit(str(store)).classes_, model.classes_)
+    same(make().fit(str(store)).classes_, kept.classes_)
 
 
 def in_objects(*labels):

@@ -41,7 +41,7 @@ def file(blobs, tmp_path):
     return path
 
 
-# Round trips.
+# Round trips. (Of each algorithm: tests/algorithms/test_contract.py; of labels: test_labels.py.)
 
 
 def assert_round_trip(model, X, tmp_path):
@@ -62,28 +62,6 @@ def assert_round_trip(model, X, tmp_path):
     return again
 
 
-def test_round_trip(make, blobs, tmp_path):
-    model = make().fit(*blobs)
-    again = assert_round_trip(model, blobs[0], tmp_path)
-    assert again.get_params() == model.get_params()
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [
-        np.array(["ä", "b", "a much longer name"]),
-        np.array(["ä", "b", "c"], object),
-        np.array([7, -1, 2**62]),
-        np.array([7, 1, 255], np.uint8),
-        np.array([1.0, -3.0, 7.0]),
-        np.array([True, False, True]),
-    ],
-    ids=["text", "objects", "large", "bytes", "floats", "flags"],
-)
-def test_round_trip_of_classes(make, labels, blobs, tmp_path):
-    assert_round_trip(make().fit(blobs[0], labels[blobs[1]]), blobs[0], tmp_path)
-
-
 @pytest.mark.parametrize(
     ("labels", "class_weight"),
     [
@@ -95,30 +73,20 @@ def test_round_trip_of_classes(make, labels, blobs, tmp_path):
     ],
     ids=str,
 )
-def test_round_trip_of_class_weights(make, labels, class_weight, blobs, tmp_path):
-    model = make(class_weight=class_weight).fit(blobs[0], labels[blobs[1]])
+def test_round_trip_of_class_weights(labels, class_weight, blobs, tmp_path):
+    model = MODELS["gamble"](class_weight=class_weight).fit(blobs[0], labels[blobs[1]])
     again = assert_round_trip(model, blobs[0], tmp_path)
     assert again.class_weight == class_weight
 
 
-def test_round_trip_of_feature_names(make, blobs, tmp_path):
+def test_round_trip_of_feature_names(blobs, tmp_path):
     frame = pd.DataFrame(blobs[0], columns=["a", "b", "ü", "d e"])
-    model = make().fit(frame, blobs[1])
+    model = MODELS["gamble"]().fit(frame, blobs[1])
     again = assert_round_trip(model, frame, tmp_path)
     assert again.feature_names_in_.tolist() == ["a", "b", "ü", "d e"]
     assert again.feature_names_in_.dtype == model.feature_names_in_.dtype
     with pytest.raises(ValueError, match="feature names should match"):
         again.predict(frame.rename(columns={"a": "z"}))
-
-
-def test_round_trip_after_early_stopping(make, blobs, tmp_path):
-    X, y = blobs
-    model = make(early_stopping_rounds=1).set_params(n_estimators=40)
-    model.fit(X[:180], y[:180], eval_set=(X[180:], y[180:]))
-    again = assert_round_trip(model, X, tmp_path)
-    assert again.best_iteration_ < again.n_iter_
-    np.testing.assert_array_equal(again.eval_loss_, model.eval_loss_)
-    np.testing.assert_array_equal(again.eval_error_, model.eval_error_)
 
 
 def test_a_model_without_rounds(tmp_path):
@@ -190,14 +158,6 @@ def test_an_ensemble_begins_with_its_own_first_rounds(make, blobs):
 
 
 # Damage.
-
-
-def test_truncated(file):
-    content = file.read_bytes()
-    for length in np.unique(np.linspace(0, len(content) - 1, 200).astype(int)):
-        file.write_bytes(content[:length])
-        with pytest.raises(ModelFormatError, match=rf"small\.model.*\({length} bytes\).*(truncated|damaged)"):
-            distboost.load(file)
 
 
 def test_lengthened(file):

@@ -122,6 +122,7 @@ def test_a_callback_has_a_model_of_the_class(make, blobs):
     np.testing.assert_array_equal(seen[-1].scores(blobs[0]), model.scores(blobs[0]))
 
 
+@pytest.mark.parametrize("make", [KINDS["varying"], KINDS["of another algorithm"]])
 def test_a_report_has_the_parameters(make, blobs, tmp_path):
     distboost.report(make().fit(*blobs), *blobs, tmp_path / "report.html")
     assert "max_bins" in (tmp_path / "report.html").read_text()

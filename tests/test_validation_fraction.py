@@ -76,10 +76,9 @@ def test_one_model_on_any_runtime(rows, clients, tmp_path, monkeypatch):
     urls = [str(tmp_path / name) for name in "xy"]
     for url, array in zip(urls, (X, y), strict=True):
         zarr.create_array(url, data=array, chunks=(64, *array.shape[1:]))
-    for n in (1, 3):
-        model = make()
-        model.client = clients[n]
-        assert model.fit(*urls).digest() == expected
+    model = make()
+    model.client = clients[3]
+    assert model.fit(*urls).digest() == expected
     distboost.bin(*urls, tmp_path / "binned")
     assert make().fit(tmp_path / "binned").digest() == expected
 

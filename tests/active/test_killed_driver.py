@@ -99,12 +99,14 @@ def whole(sessions, tmp_path_factory):
     return content
 
 
+SOME = {"before": (1, 4), "within": (2, N_LINES), "after": (1, 4)}
+OTHERS = {moment: {*range(1, N_LINES + 1)} - {*numbers} for moment, numbers in SOME.items()}
+
+
 @pytest.mark.parametrize(
-    "numbers",
-    [(1, 2, 4, N_LINES), pytest.param((3, *range(5, N_LINES)), marks=pytest.mark.soak)],
-    ids=["some", "others"],
+    ("moment", "numbers"),
+    [*SOME.items(), *(pytest.param(*others, marks=pytest.mark.soak) for others in OTHERS.items())],
 )
-@pytest.mark.parametrize("moment", ["before", "within", "after"])
 def test_killed_at_each_line_of_the_log(moment, numbers, sessions, whole, tmp_path):
     for number in numbers:
         log = tmp_path / f"{number}"
@@ -126,7 +128,7 @@ def test_killed_while_the_pool_is_scored(number, sessions, whole, tmp_path):
     assert (tmp_path / "log").read_bytes() == whole("margin")
 
 
-@pytest.mark.parametrize("strategy", ["margin", "random"])
+@pytest.mark.parametrize("strategy", [pytest.param("margin", marks=pytest.mark.soak), "random"])
 def test_killed_again_and_again(strategy, sessions, whole, tmp_path):
     """Each process writes a line or two, and dies while it writes the next."""
     log, attempts = tmp_path / "log", 0

@@ -6,7 +6,7 @@ from tests.algorithms.subjects import OF_EACH_KIND
 
 # What the engine does alike for all is tested with each algorithm as it is, without variants.
 OF_THE_ENGINE = {"test_workers_change_nothing", "test_streaming_changes_nothing"}
-# Of these, with categories as well: an algorithm of each kind of statistic.
+# All of it with categories as well, but only of these: an algorithm of each kind of statistic.
 WITH_CATEGORIES = {"gd-mcboost", "adaboost-mm", "stagewise", "gamble", "rebel", "one-vs-all"}
 # This, too, but also with a variant of each kind of learner and of parameters: growth, an element for each round, raw values.
 OF_THE_LEARNER = {
@@ -28,15 +28,17 @@ def pytest_collection_modifyitems(items):
     """Of what the engine does alike, some variants are tested, and the others in the soak."""
     for item in items:
         name = getattr(item, "originalname", "")
-        if name not in OF_THE_ENGINE | OF_THE_LEARNER or not hasattr(item, "callspec"):
+        subject = item.callspec.params.get("subject") if hasattr(item, "callspec") else None
+        if subject is None:  # others have tests of that name, too
             continue
-        subject = item.callspec.params.get("subject")  # others have tests of that name, too
-        if subject is None:
-            continue
-        if subject.variant:
+        has_categories = (
+            item.path.stem == "test_contract_of_categories" and name != "test_categories_are_split"
+        )
+        if name not in OF_THE_ENGINE | OF_THE_LEARNER:
+            is_tested = not has_categories or subject.variant or subject.algorithm in WITH_CATEGORIES
+        elif subject.variant:
             is_tested = name in OF_THE_LEARNER and str(subject) in OF_EACH_KIND
         else:
-            has_categories = item.path.stem == "test_contract_of_categories"
-            is_tested = not has_categories or name in OF_THE_LEARNER or subject.algorithm in WITH_CATEGORIES
+            is_tested = not has_categories or subject.algorithm in WITH_CATEGORIES
         if not is_tested:
             item.add_marker(pytest.mark.soak)

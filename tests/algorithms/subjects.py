@@ -10,7 +10,7 @@ import numpy as np
 
 from distboost import registry
 
-ROUNDS = 6
+ROUNDS = 4
 MOST_ROUNDS = 30  # of any test: settings that name a value for each round name so many
 
 HALVES = [[1, 1, -1, -1], [1, -1, 1, -1], [1, -1, -1, 1]]

@@ -19,7 +19,7 @@ from tests.algorithms.subjects import SUBJECTS, Subject, sampled
 from tests.faults.stages import QUESTIONS
 from tests.faults.stages import exchange as exchange_histograms
 
-N, D, K, BLOCK = 480, 10, 4, 40  # twelve blocks in all: with 8 workers, some have one and some have two
+N, D, K, BLOCK = 480, 10, 4, 40  # twelve blocks in all: with 5 workers, some have two and some have three
 ROUNDS = 3
 ONE_BY_ONE, PIECE_BYTES = 1, exchange.PIECE_BYTES  # of a message
 
@@ -80,17 +80,17 @@ WAYS = [
 
 # In which each way to grow trees, and each kind of sums, is seen once.
 BY_DEFAULT = {
-    "gd-mcboost best first, 8, groups, some weighted rows",
-    "gd-mcboost, 8, the coordinator, relays, some weighted rows",
-    "cd-mcboost, 8, workers, node by node, some weighted rows",
-    "rebel depth 2, 8, groups, some weighted rows",
-    "rebel similarity, 8, one group, some weighted rows",
-    "adaboost-mo, 8, groups, relays, node by node, all rows",
-    "multiboost, 8, groups, some weighted rows",
+    "gd-mcboost best first, 5, groups, some weighted rows",
+    "gd-mcboost, 5, the coordinator, relays, some weighted rows",
+    "cd-mcboost, 5, workers, node by node, some weighted rows",
+    "rebel depth 2, 5, groups, some weighted rows",
+    "rebel similarity, 5, one group, some weighted rows",
+    "adaboost-mo, 5, groups, relays, node by node, all rows",
+    "multiboost, 5, groups, some weighted rows",
 }
 CASES = {
     f"{subject}, {n}, {choice}, {draw}": (subject, n, choice, draw)
-    for n in (1, 2, 3, 8)
+    for n in (1, 2, 3, 5)
     for choice, draw in WAYS
     for subject in SUBJECTS
     if n > 2 or choice.startswith("workers") or (n == 2 and choice == "one group")

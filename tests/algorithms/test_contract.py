@@ -159,7 +159,7 @@ def test_learns(subject, model, problem):
         assert model.train_loss_[-1] < model.train_loss_[0]
         return
     assert model.train_error_[-1] < 0.6 * chance
-    assert 1 - model.score(problem.X_test, problem.y_test) < 0.7 * chance
+    assert 1 - model.score(problem.X_test, problem.y_test) < 0.75 * chance
 
 
 def test_losses_and_errors_are_those_of_the_scores(subject, model, problem):
@@ -265,7 +265,7 @@ def test_labels_of_text(subject, model, problem, tmp_path):
 # Stopping and going on
 
 
-def test_early_stopping_keeps_the_best_round(subject, problem):
+def test_early_stopping_keeps_the_best_round(subject, problem, tmp_path):
     X, y, X_test, _ = problem
     noise = np.random.default_rng(4).integers(0, 4, len(X_test))
     stopped = subject.make(n_estimators=MOST_ROUNDS, early_stopping_rounds=3)
@@ -278,6 +278,9 @@ def test_early_stopping_keeps_the_best_round(subject, problem):
     if not plays_known_rounds(subject):
         shorter = subject.make(n_estimators=best).fit(X, y)
         assert_array_equal(stopped.scores(X_test), shorter.scores(X_test))
+    file_of(stopped, tmp_path)
+    again = distboost.load(tmp_path / "model")
+    assert (again.n_iter_, again.best_iteration_, again.outcome_) == (best + 3, best, "early stopping")
 
 
 def plays_known_rounds(subject: Subject) -> bool:

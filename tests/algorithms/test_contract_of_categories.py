@@ -27,7 +27,6 @@ from tests.algorithms.test_contract import (  # noqa: F401 (fixtures, and tests 
     test_stages_end_with_the_scores,
     test_streaming_changes_nothing,
     test_whole_weights_are_repeated_rows,
-    test_workers_change_nothing,
     urls,
 )
 

@@ -101,7 +101,7 @@ SLOW = {"notes", "a tree for each class", "early stopping"}  # beside the others
 def test_a_killed_run_resumes_to_the_same_bytes(training, trainings, wholes, problem, tmp_path, saved):
     content, n_renamed = wholes(training)
     rng = np.random.default_rng(11)
-    points = sorted({0, 1, 2, 3, *rng.choice(2 * n_renamed, 6, replace=False).tolist()})
+    points = sorted({0, 1, 2, 3, *rng.choice(2 * n_renamed, 4, replace=False).tolist()})
     for kill in points:
         folder = tmp_path / f"{kill}"
         trainings.run(training, folder, kill)

@@ -42,13 +42,6 @@ def test_each_container_gives_the_names_and_the_same_model(table, model, blobs, 
     assert found.digest() == model.digest()
 
 
-def test_each_container_trains_on_two_workers(table, model, blobs, clients, tmp_path):
-    X, y = blobs
-    found = clone(model)
-    found.client = clients[2]
-    assert found.fit(table(X, NAMES, tmp_path), y).digest() == model.digest()
-
-
 def test_each_container_is_predicted_and_judged(table, model, blobs, tmp_path):
     X, y = blobs
     rows = table(X, NAMES, tmp_path)

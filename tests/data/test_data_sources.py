@@ -7,7 +7,7 @@ import pytest
 import zarr
 from sklearn.base import clone
 
-from distboost import GAMBLEClassifier, GDMCBoostClassifier
+from distboost import GDMCBoostClassifier
 from distboost.data import scan
 from distboost.errors import DataError
 from distboost.estimators.validation import Given, training_data
@@ -196,19 +196,6 @@ LABELS = {
     "flags": np.array([True, False, True]),
     "dates": np.array(["2020-01-02", "2019-05-05", "2021-01-01"], "datetime64[D]"),
 }
-
-
-@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
-@pytest.mark.parametrize("estimator", [GDMCBoostClassifier, GAMBLEClassifier])
-def test_labels_of_any_sortable_type(labels, estimator, blobs):
-    X, y = blobs
-    model = estimator(n_estimators=3).fit(X, labels[y])
-    np.testing.assert_array_equal(model.classes_, np.unique(labels))
-    assert model.classes_.dtype == labels.dtype
-    predicted = model.predict(X)
-    assert predicted.dtype == labels.dtype
-    np.testing.assert_array_equal(predicted, model.classes_[model.scores(X).argmax(axis=1)])
-    assert (predicted == labels[y]).mean() > 0.7
 
 
 @pytest.mark.parametrize("labels", [LABELS["text"], LABELS["objects"], LABELS["whole floats"]])

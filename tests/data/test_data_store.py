@@ -49,6 +49,7 @@ WEIGHTS = {
 
 
 @MODELS
+@pytest.mark.pairwise
 @pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS)
 @pytest.mark.parametrize("parameters", [{}, {"max_bins": 16}, {"class_weight": "balanced"}], ids=str)
 def test_training_from_a_store_is_training_from_the_data(make, weights, parameters, blobs, saved, tmp_path):

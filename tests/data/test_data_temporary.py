@@ -110,7 +110,7 @@ def test_terminated(program, tmp_path):
 
 @pytest.mark.parametrize("program", [TRAIN, QUERY], ids=["train", "query"])
 def test_killed_again_and_again(program, tmp_path):
-    for _ in range(3):
+    for _ in range(2):
         assert killed(tmp_path, signal.SIGKILL, program) == -signal.SIGKILL
         assert len(folders(tmp_path)) == 1  # those of the ones before are gone
     with begun(tmp_path, program, fresh=program == TRAIN) as process:

@@ -8,7 +8,6 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import Client, LocalCluster
 from numpy.testing import assert_array_equal
 
 import distboost
@@ -23,15 +22,6 @@ LEFT = pd.DataFrame({"k": KEYS, "v": VALUES, "y": np.where(KEYS % 2, VALUES > 0,
 RIGHT = pd.DataFrame(
     {"k": np.arange(0, 40, 2), "z": RNG.integers(0, 9, 20), "small": np.arange(20, dtype="u1")}
 )
-
-
-@pytest.fixture(scope="module")
-def client():
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
-        yield client
 
 
 def model(client=None, **parameters):
@@ -125,16 +115,28 @@ FRAMES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("operation", FRAMES)
-@pytest.mark.parametrize("where_", ["process", "cluster"])
-def test_frames(operation, where_, request, tmp_path):
+# On workers too: types that differ from one partition to the next, in features and in labels.
+ON_WORKERS = [integers_with_nulls, some_partitions_are_wider, labels_after_dropped_gaps]
+
+
+@pytest.mark.parametrize(
+    ("operation", "on_workers"),
+    [
+        *((operation, False) for operation in FRAMES),
+        *(
+            pytest.param(operation, True, marks=[] if operation in ON_WORKERS else pytest.mark.soak)
+            for operation in FRAMES
+        ),
+    ],
+)
+def test_frames(operation, on_workers, clients, tmp_path):
     frame = operation(tmp_path) if operation.__code__.co_argcount else operation()
     [rows] = dask.compute(frame, scheduler="synchronous")
     features = [name for name in rows.columns if name != "y"]
     rows = rows.astype({n: "category" for n in features if rows[n].dtype == "str"})
     rows = rows.astype({n: "float64" for n in features if rows[n].dtype == object})
     known = model().fit(rows[features], rows["y"])
-    found = model(request.getfixturevalue("client") if where_ == "cluster" else None)
+    found = model(clients[2] if on_workers else None)
     assert found.fit(frame[features], frame["y"]).digest() == known.digest()
     assert_array_equal(found.predict_proba(frame[features]), known.predict_proba(rows[features]))
     assert found.classes_.dtype == known.classes_.dtype
@@ -176,8 +178,10 @@ def mixed(chunks):
     return array.map_blocks(narrowed, dtype="u1", meta=np.empty((0, 0), "u1")), many
 
 
-@pytest.mark.parametrize("dtype", ["u1", "i2", "?", "f4", "i8"])
-@pytest.mark.parametrize("chunks", [(100, 3), (100, 1), (37, 2)])
+@pytest.mark.parametrize(
+    ("dtype", "chunks"),
+    [*((dtype, (37, 2)) for dtype in ["u1", "i2", "?", "f4", "i8"]), ("u1", (100, 3)), ("u1", (100, 1))],
+)
 def test_arrays(dtype, chunks):
     X = np.column_stack([VALUES, np.arange(N) * 1.5, np.where(KEYS > 3, KEYS, np.nan)])
     y = LEFT["y"].to_numpy()

@@ -99,25 +99,23 @@ KERNELS = {
 }
 
 
-@pytest.mark.parametrize("stage", ["histogram", "update", "take"])
+NOUGHT = ZeroDivisionError("nought"), WorkerError, "ZeroDivisionError: nought .*See the worker's log."
+TOO_MUCH = (
+    MemoryError("too much"),
+    WorkerError,
+    "MemoryError: too much .*start it with more memory, or set a memory_limit",
+)
+GONE = StoreError("rows 0 to 9 are gone. Bin again."), StoreError, r"rows 0 to 9 are gone. Bin again. \(at"
+
+
 @pytest.mark.parametrize(
-    ("what", "kind", "message"),
+    ("stage", "what", "kind", "message"),
     [
-        (
-            ZeroDivisionError("nought"),
-            WorkerError,
-            "ZeroDivisionError: nought .*See the worker's log.",
-        ),
-        (
-            MemoryError("too much"),
-            WorkerError,
-            "MemoryError: too much .*start it with more memory, or set a memory_limit",
-        ),
-        (
-            StoreError("rows 0 to 9 are gone. Bin again."),
-            StoreError,
-            r"rows 0 to 9 are gone. Bin again. \(at",
-        ),
+        ("histogram", *NOUGHT),
+        ("update", *NOUGHT),
+        ("take", *NOUGHT),
+        ("histogram", *TOO_MUCH),
+        ("take", *GONE),
     ],
 )
 def test_an_exception_on_a_worker(stage, what, kind, message, three, data, tmp_path):

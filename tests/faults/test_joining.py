@@ -123,7 +123,7 @@ def test_a_cluster_that_shrinks_and_grows(three, expected, trained):
     assert "is lost at" in log
 
 
-@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("n", [1, pytest.param(3, marks=pytest.mark.soak)])
 def test_all_workers_are_replaced(n, three, expected, trained):
     """For a moment nobody holds a row."""
 

@@ -75,7 +75,7 @@ CASES = [
     pytest.param("by weight", "update", marks=pytest.mark.soak),
     ("streaming", "load"),
     ("streaming", "histogram"),
-    ("streaming", "update"),
+    pytest.param("streaming", "update", marks=pytest.mark.soak),
     ("mm", "bin"),
     ("corrective", "bin"),
     ("corrective", "update"),

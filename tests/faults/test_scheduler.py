@@ -103,7 +103,6 @@ FREEZES = [
     (train, "versions"),
     (train, "scan"),
     (train_slowly, "round"),
-    (train_on_numpy, "scan"),
     (query, "query"),
 ]
 
@@ -142,8 +141,6 @@ def test_stopped(job, stage, two, data, tmp_path):
     [
         (signal.SIGKILL, train),
         (signal.SIGKILL, bin_into_store),
-        (signal.SIGKILL, query),
-        (signal.SIGSTOP, train),
         (signal.SIGSTOP, query),
     ],
 )

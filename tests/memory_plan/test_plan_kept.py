@@ -125,7 +125,7 @@ import numpy as np
 from distboost import AdaBoostMMClassifier
 rng = np.random.default_rng(0)
 def trained(X):
-    model = AdaBoostMMClassifier(n_estimators=1, max_depth=6, n_jobs=1)
+    model = AdaBoostMMClassifier(n_estimators=1, max_depth=6, n_jobs=1, calibration=None)
     return model.fit(X, np.arange(len(X)) % 3).memory_plan_
 trained(rng.normal(size=(100, 3)))  # compiles
 def peak():

@@ -67,7 +67,7 @@ def _raise(*_):
 @pytest.mark.parametrize("learner", ["tree", "similarity"])
 def test_a_training_ends_within_the_limit_that_was_named(learner, stored):
     """Its second training, for probabilities, too."""
-    x, y, _ = stored(26)
+    x, y, _ = stored(10)
     model = distboost.REBELClassifier(n_estimators=2, weak_learner=learner)
     with pytest.raises(LimitError) as refused:
         model.set_params(memory_limit="300MB").fit(x, y)

@@ -104,8 +104,7 @@ def expected(X, y, w=None, eval_set=None, **parameters):
     ("make", "derived", "block", "calibration"),
     [
         (drawn, masked, PART, "auto"),
-        (delays, masked, MANY, None),
-        (drawn, centred, MANY, None),
+        (delays, centred, MANY, None),
         (mapped, in_columns, MANY, None),
         pytest.param(mapped, in_columns, PART, "auto", marks=pytest.mark.soak),
         pytest.param(drawn, masked, MANY, "auto", marks=pytest.mark.soak),

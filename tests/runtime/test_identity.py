@@ -1,4 +1,4 @@
-"""The same model, byte for byte, wherever and however it is trained."""
+"""The same model, byte for byte, of any chunks and workers. (Of each algorithm: tests/algorithms.)"""
 
 from __future__ import annotations
 
@@ -13,14 +13,11 @@ import zarr
 
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
 from distboost.kernels import random
-from distboost.runtime.cluster import owners
 
 N, D = 1500, 7
 
-# One is calibrated, as by default.
 ESTIMATORS = {
     "direction": lambda: GDMCBoostClassifier(calibration=None, n_estimators=6, max_depth=4),
-    "codeword": lambda: GDMCBoostClassifier(n_estimators=6, leaf="codeword", max_depth=2),
     "sampled": lambda: GDMCBoostClassifier(
         calibration=None,
         n_estimators=6,
@@ -71,34 +68,6 @@ def on_disk(folder: Path, array: np.ndarray, rows: int, name: str, columns: int 
     chunks = (rows,) if array.ndim == 1 else (rows, columns or array.shape[1])
     zarr.create_array(folder / name, data=array, chunks=chunks)
     return str(folder / name)
-
-
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_two_threads(name, data, expected, tmp_path):
-    assert trained(tmp_path, ESTIMATORS[name], None, *data) == expected[name]
-
-
-@pytest.mark.parametrize(
-    ("name", "workers"),
-    [
-        pytest.param(name, n, marks=[pytest.mark.soak] * (n == 2 or (n == 1 and name != "sampled")))
-        for name in ESTIMATORS
-        for n in (1, 2, 3)
-    ],
-)
-def test_workers(name, workers, data, expected, clients, tmp_path):
-    assert trained(tmp_path, ESTIMATORS[name], clients[workers], *data) == expected[name]
-
-
-@pytest.mark.parametrize("workers", [pytest.param(2, marks=pytest.mark.soak), 3])
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[pytest.mark.soak] * (name != "sampled")) for name in ESTIMATORS],
-)
-def test_workers_that_own_the_histograms(name, workers, data, expected, clients, tmp_path, monkeypatch):
-    """However small these are."""
-    monkeypatch.setattr(owners, "exchange_pays", lambda n_bytes, n_workers: True)
-    assert trained(tmp_path, ESTIMATORS[name], clients[workers], *data) == expected[name]
 
 
 FEW_AND_MANY = pytest.mark.parametrize(

@@ -20,8 +20,7 @@ OWN = [name for name in __cpu_dispatch__ if __cpu_features__[name]]
 # NumPy has exponentials of its own for AVX-512. With AVX2, other functions alone may differ.
 HAS_EXPONENTIALS = any(name.startswith(("AVX512", "X86_V4")) for name in OWN)
 TRAININGS = {
-    "temperature": (lambda: GDMCBoostClassifier(n_estimators=4), None),
-    "vector": (lambda: GDMCBoostClassifier(n_estimators=4, calibration="vector"), None),
+    "vector after a temperature": (lambda: GDMCBoostClassifier(n_estimators=4, calibration="vector"), None),
     # A mean over many rows would hide their last bits.
     "log-losses": (
         lambda: OneVsAllAdaBoostClassifier(n_estimators=4, calibration=None, eval_metric="log_loss"),

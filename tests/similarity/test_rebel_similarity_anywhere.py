@@ -88,28 +88,7 @@ def test_predicts_what_it_trained_on(parameters, awkward):
     assert_array_equal(F, model.scores(X.astype(np.float64)))
 
 
-def test_resumed_training_is_the_uninterrupted_one(parameters, awkward, tmp_path):
-    X, y, weights, _ = awkward
-    whole = classifier(n_estimators=7, **parameters).fit(X, y, weights)
-    part = classifier(n_estimators=3, **parameters).fit(X, y, weights)
-    part.set_params(n_estimators=7).fit(X, y, weights, resume=True)
-    assert saved(part, tmp_path) == saved(whole, tmp_path)
-
-
 # Files.
-
-
-def test_round_trip(parameters, awkward, tmp_path):
-    X, y, weights, evaluation = awkward
-    model = classifier(**parameters).fit(X, y, weights, eval_set=evaluation)
-    content = saved(model, tmp_path)
-    again = distboost.load(tmp_path / "model")
-    assert saved(again, tmp_path) == content
-    assert_array_equal(again.scores(X), model.scores(X))
-    assert_array_equal(again.passes_, model.passes_)
-    assert_array_equal(again.feature_importances_, np.zeros(4))
-    again.set_params(n_estimators=8).fit(X, y, weights, eval_set=evaluation, resume=True)
-    assert again.n_iter_ == 8
 
 
 DAMAGES = {

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from distboost.kernels import gains
@@ -123,6 +123,7 @@ def set_of(words):
 
 @KINDS
 @pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
+@settings(max_examples=30)  # of each of ten gains, with many nodes
 @given(
     seed=st.integers(0, 2**32 - 1),
     n=st.integers(2, 300),

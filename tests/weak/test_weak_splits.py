@@ -4,7 +4,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from distboost.kernels import gains
@@ -52,6 +52,7 @@ def assert_finds(nodes, n_bins, features, n_sums, kind, min_rows, min_weight, we
 
 @KINDS
 @pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
+@settings(max_examples=30)  # of each of ten gains, with many nodes
 @given(
     seed=st.integers(0, 2**32 - 1),
     n=st.integers(2, 50),

@@ -7,7 +7,7 @@ from distboost.estimators.factory import estimator
 from distboost.registry import ALGORITHMS
 from distboost.runtime.whole_trees import WholeTrees
 
-N_SETS, N_GROUPS = 200, 10
+N_SETS, N_GROUPS = 120, 6
 OTHERS = [name for name in ALGORITHMS if name not in ("multiboost", "gd-mcboost")]
 
 
