@@ -12,7 +12,7 @@ A question is exchanged in numbered attempts. If a worker is lost, what it has s
 Then the parts without an answer are exchanged again in a new attempt, and messages of the failed one are refused. A worker
 computes its own sums once for each question: later attempts only send them again.
 
-This module does no I/O: `worker_exchange` sends its pieces over Dask, and the tests send them in virtual time.
+Here is what a worker computes. When it computes what, and whom it sends what, is the protocol of `reduce_to_owners`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import math
 import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,9 +86,13 @@ class Attempt:
     peers: Mapping[int, Any]
     timeout: float
 
+    @cached_property
+    def _group_of(self) -> dict[int, tuple[int, ...]]:
+        return {session: group for group in self.groups for session in group}
+
     def group(self, session: int) -> tuple[int, ...]:
         """Return the group of a session."""
-        return next(group for group in self.groups if session in group)
+        return self._group_of[session]
 
     def collector(self, group: tuple[int, ...], position: int) -> int:
         """Return the member of a group that collects the group's sums of ``parts[position]``."""
@@ -96,8 +100,13 @@ class Attempt:
 
     def collected(self, session: int) -> list[OwnedFeatures]:
         """Return the parts that a session collects."""
-        group = self.group(session)
-        return [part for n, part in enumerate(self.parts) if self.collector(group, n) == session]
+        group, n = self.group(session), len(self.parts)
+        first, stop = (-(-k * n // len(group)) for k in (group.index(session), group.index(session) + 1))
+        return list(self.parts[first:stop])
+
+    def gathers(self, session: int) -> bool:
+        """Whether a session adds up the sums of others of its group."""
+        return len(self.group(session)) > 1 and bool(self.collected(session))
 
     def features_of(self, *parts: OwnedFeatures) -> np.ndarray:
         """Return the features of some parts."""
@@ -156,26 +165,31 @@ class Exchange:
         self._contributions: dict[int, Contribution] = {}
         self._memory = np.empty(0, np.int64)  # of sums that are no longer needed
         self._parts: dict[int, OwnedPart] = {}
-        self._own: list[int] = []  # the parts of the current attempt that this process owns
         self._group = GroupSums(n_bins)
-        self._has_group = False  # whether this process collects for others too
-        self._attempt: Attempt | None = None
+        self._begun = 0, 0  # the last attempt, and its question
         self._changing, self._computing = threading.Lock(), threading.Lock()
 
     # An attempt: first all processes begin it and contribute.
 
-    def begin(self, attempt: Attempt, expansion: Expansion) -> None:
-        """Begin an attempt: from now on, pieces of earlier ones are refused."""
-        n_nodes = len(expansion.build)
+    def begin(self, attempt: Attempt, question: HistogramQuestion | UpdateQuestion) -> set[int]:
+        """Begin an attempt: from now on, pieces of earlier ones are refused.
+
+        Returns
+        -------
+        set of int
+            The parts that this process owns and has no answer for.
+        """
+        expansion = _expansion(question)
         with self._changing:
-            former, self._attempt = self._attempt, attempt
-            own = [(n, part) for n, part in enumerate(attempt.parts) if part.owner == self.session]
-            is_new = former is None or former.question != attempt.question
+            if attempt.number < self._begun[0]:
+                raise RuntimeError("another attempt has begun")
+            is_new, self._begun = self._begun[1] != attempt.question, (attempt.number, attempt.question)
+            own = [part for part in attempt.parts if part.owner == self.session]
             if is_new and expansion.root is not None and not expansion.restores:
                 self._parts = {
-                    part.number: self._parts[part.number] for _, part in own if self._holds(attempt, part)
+                    part.number: self._parts[part.number] for part in own if self._holds(attempt, part)
                 }
-            for position, part in own:
+            for part in own:
                 if not self._holds(attempt, part):
                     features = attempt.features_of(part)
                     bins, categorical = self._n_bins[features], self._shard.categorical[features]
@@ -187,39 +201,21 @@ class Exchange:
                         n_words=set_words(self._shard.categorical),
                     )
                     self._parts[part.number] = OwnedPart(features, tree)
-                collectors = [attempt.collector(group, position) for group in attempt.groups]
-                n_pieces = self._n_pieces(attempt, [part], n_nodes, collectors)
-                self._parts[part.number].begin(attempt.number, attempt.question, expansion, n_pieces)
-            self._own = [part.number for _, part in own]
-            self._begin_group(attempt, n_nodes)
+            if attempt.gathers(self.session):
+                features = attempt.features_of(*attempt.collected(self.session))
+                self._group.begin(attempt.number, features, len(expansion.build), attempt.n_channels)
+            parts = {part.number: self._parts[part.number] for part in own}
+            return {n for n, part in parts.items() if part.begin(attempt.number, attempt.question, expansion)}
 
     def _holds(self, attempt: Attempt, part: OwnedFeatures) -> bool:
         """Whether there is memory for the histograms of a part."""
         known = self._parts.get(part.number)
         return known is not None and np.array_equal(known.features, attempt.features_of(part))
 
-    def _begin_group(self, attempt: Attempt, n_nodes: int) -> None:
-        """Clear the sums of this process's group, unless it has no other members."""
-        group, parts = attempt.group(self.session), attempt.collected(self.session)
-        self._has_group = len(group) > 1 and bool(parts)
-        if self._has_group:
-            features = attempt.features_of(*parts)
-            shape = n_nodes, int((self._n_bins[features] + 1).sum()), simd.padded_sums(attempt.n_channels)
-            n_pieces = self._n_pieces(attempt, parts, n_nodes, group)
-            self._group.begin(attempt.number, features, shape, n_pieces)
-
-    def _n_pieces(
-        self, attempt: Attempt, parts: Collection[OwnedFeatures], n_nodes: int, senders: Collection[int]
-    ) -> int:
-        """Return the number of pieces that senders make of their sums of some parts. Own sums are one."""
-        return sum(
-            1 if sender == self.session else len(self.spans(attempt, parts, n_nodes)) for sender in senders
-        )
-
     def contribute(self, attempt: Attempt, question: HistogramQuestion | UpdateQuestion) -> Contribution:
         """Sum the histograms of the rows that this process holds and that the question has not covered yet."""
-        assert question.expansion is not None, "a histogram is wanted"
-        n_nodes, features = len(question.expansion.build), question.expansion.features
+        expansion = _expansion(question)
+        n_nodes, features = len(expansion.build), expansion.features
         with self._computing:
             for number in [number for number in self._contributions if number < attempt.keep]:
                 self._memory = self._contributions.pop(number).memory
@@ -255,12 +251,12 @@ class Exchange:
 
     def collect(self, attempt: Attempt, found: Contribution) -> None:
         """Add this process's sums to those of its group."""
-        if self._has_group:
-            self._group.add_contribution(attempt.number, self.session, found.sums)
+        features = attempt.features_of(*attempt.collected(self.session))
+        self._group.add_own(attempt.number, found.sums, features)
 
     def _collected(self, attempt: Attempt, found: Contribution) -> Sums:
         """Return the sums of this process's group, or of the process if it is alone."""
-        return self._group.sums(attempt.number) if self._has_group else found.sums
+        return self._group.sums(attempt.number) if attempt.gathers(self.session) else found.sums
 
     def keep(self, attempt: Attempt, part: OwnedFeatures, found: Contribution) -> None:
         """Add the sums of its group to a part that this process collects and owns."""
@@ -268,10 +264,16 @@ class Exchange:
             owned = self._parts.get(part.number)
         if owned is not None:
             sums = self._collected(attempt, found)
-            owned.add_own(attempt.number, self.session, sums, attempt.features_of(part))
+            owned.add_own(attempt.number, sums, attempt.features_of(part))
 
-    def spans(self, attempt: Attempt, parts: Collection[OwnedFeatures], n_nodes: int) -> list[range]:
+    def spans(
+        self,
+        attempt: Attempt,
+        question: HistogramQuestion | UpdateQuestion,
+        parts: Collection[OwnedFeatures],
+    ) -> list[range]:
         """Return the nodes of each piece of some parts, by their position in the question."""
+        n_nodes = len(_expansion(question).build)
         n_bytes = 8 * int((self._n_bins[attempt.features_of(*parts)] + 1).sum()) * attempt.n_channels
         step = max(PIECE_BYTES // n_bytes, 1)
         return [range(first, min(first + step, n_nodes)) for first in range(0, n_nodes, step)]
@@ -295,24 +297,13 @@ class Exchange:
         if gathering is not None:
             gathering.add(piece)
 
-    @property
-    def has_collected(self) -> bool:
-        """Whether the sums of this process's group are complete."""
-        return not self._has_group or self._group.is_complete
-
-    @property
-    def has_all(self) -> bool:
-        """Whether the sums of all parts that this process owns are complete."""
-        with self._changing:
-            return all(self._parts[number].is_complete for number in self._own)
-
     # Then the owners search.
 
-    def answer(self) -> Expanded | None:
+    def answer(self, attempt: Attempt) -> Expanded | None:
         """Return the answer over the features that this process owns; None if it owns none."""
         with self._changing:
-            own = [self._parts[number] for number in self._own]
-        found: Expanded | None = reduce(combined, (part.answer() for part in own), None)
+            own = [self._parts[part.number] for part in attempt.parts if part.owner == self.session]
+        found: Expanded | None = reduce(combined, (part.answer(attempt.number) for part in own), None)
         return found
 
     def search(self, owners: Mapping[int, int], node: int, context: np.ndarray) -> Expanded | None:
@@ -320,6 +311,11 @@ class Exchange:
         own = [self._parts[number] for number, owner in owners.items() if owner == self.session]
         found: Expanded | None = reduce(combined, (part.search(node, context) for part in own), None)
         return found
+
+
+def _expansion(question: HistogramQuestion | UpdateQuestion) -> Expansion:
+    assert question.expansion is not None, "a histogram is wanted"
+    return question.expansion
 
 
 def _enough(memory: np.ndarray, n: int) -> np.ndarray:

@@ -1,19 +1,26 @@
-"""A round as the processes take part in it: who asks whom, and the ways of adding histograms."""
+"""A round as the processes take part in it: who asks whom, and the ways of adding histograms.
+
+Who sends whom which sums is decided by the protocol of distboost. Here is what its actions cost.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import NamedTuple
 
+import numpy as np
 import simpy
 
+from distboost.runtime.cluster.exchange import Attempt, OwnedFeatures
+from distboost.runtime.cluster.reduce_to_owners import Actions, Compute, ReduceToOwners, Send, Settle
 from tests.benchmarks.simulation.costs import Costs
 from tests.benchmarks.simulation.engine import Cores, Jitter, Link, Node, Steps, transfer
 from tests.benchmarks.simulation.job import QUESTION_BYTES, Job, Level
 
-SENT_AT_ONCE = 4  # pieces under way from a worker
 REPLY_BYTES = 300
 
 
@@ -162,7 +169,9 @@ class Round:
             n_bytes = 500 + 8 * self.job.numbers(level.n_nodes, self.job.features, padded=False)
             question = Question(lambda worker: self._sum_for_client(worker, level), n_bytes, fan_out)
         else:
-            question = Question(Exchange(self, level).take_part, self.job.answer_bytes(level), fan_out)
+            question = Question(
+                SimulatedExchange(self, level).take_part, self.job.answer_bytes(level), fan_out
+            )
         yield from self._ask(None, split(everyone, heads or len(everyone)), question)
         if level is not None and self.setting.star:
             searched = self.job.numbers(level.n_searched, self.job.features)
@@ -219,99 +228,124 @@ class Round:
         yield from transfer(other, one, self.cluster.link, REPLY_BYTES)
 
 
-class Gathering:
-    """Sums that a worker is to receive: an event occurs when none is missing."""
+class Work(NamedTuple):
+    """What a computation costs, and its result."""
 
-    def __init__(self, env: simpy.Environment, missing: int):
-        self._missing, self.complete = missing, env.event()
-        if not missing:
-            self.complete.succeed()
-
-    def received(self) -> None:
-        """Note sums that were added."""
-        self._missing -= 1
-        if not self._missing:
-            self.complete.succeed()
+    seconds: float
+    parallel: bool = False
+    found: object = None
 
 
-class Exchange:
+class SimulatedPiece(NamedTuple):
+    """A message with sums."""
+
+    attempt: int
+    part: int | None
+    sender: int
+    first: int
+    n_bytes: float
+    numbers: float
+
+
+class SimulatedSums:
+    """In place of distboost's `Exchange`: what a worker computes is known by its costs only."""
+
+    def __init__(self, round: Round, level: Level, worker: int):
+        self.session, self._level, self._job, self._costs = worker, level, round.job, round.costs
+        self._part = round.job.features / round.n_parts  # features of one part
+
+    def _numbers(self, attempt: Attempt, parts: Collection[OwnedFeatures]) -> float:
+        return self._job.numbers(self._level.n_nodes, len(parts) * self._part)
+
+    def begin(self, attempt: Attempt, level: Level) -> Work:
+        return Work(0.0, found={part.number for part in attempt.parts if part.owner == self.session})
+
+    def contribute(self, attempt: Attempt, level: Level) -> Work:
+        found = SimpleNamespace(totals=0, losses=None)
+        return Work(self._job.sum_seconds(level, self._costs), parallel=True, found=found)
+
+    def collect(self, attempt: Attempt, found: object) -> Work:
+        return Work(self._costs.own_number * self._numbers(attempt, attempt.collected(self.session)))
+
+    def keep(self, attempt: Attempt, part: OwnedFeatures, found: object) -> Work:
+        return Work(self._costs.own_number * self._numbers(attempt, [part]))
+
+    def spans(self, attempt: Attempt, level: Level, parts: Collection[OwnedFeatures]) -> list[range]:
+        n = self._job.n_messages(level, len(parts) * self._part)
+        return [range(k, k + 1) for k in range(n)]
+
+    def group_piece(self, attempt: Attempt, collector: int, found: object, nodes: range) -> Work:
+        return self._packed(attempt, None, attempt.collected(collector), nodes, summed=1)
+
+    def piece(self, attempt: Attempt, part: OwnedFeatures, found: object, nodes: range) -> Work:
+        return self._packed(attempt, part.number, [part], nodes, len(attempt.group(self.session)))
+
+    def _packed(
+        self,
+        attempt: Attempt,
+        number: int | None,
+        parts: Collection[OwnedFeatures],
+        nodes: range,
+        summed: int,
+    ) -> Work:
+        """A message of the sums of so many workers."""
+        features, level, costs = len(parts) * self._part, self._level, self._costs
+        n = self._job.n_messages(level, features)
+        n_bytes, numbers = self._job.piece(level, features, costs, summed)
+        piece = SimulatedPiece(attempt.number, number, self.session, nodes.start, n_bytes / n, numbers / n)
+        return Work(self._job.pack_seconds(level, features, costs, summed) / n, found=piece)
+
+    def receive(self, piece: SimulatedPiece) -> Work:
+        return Work(self._costs.add_number * piece.numbers)
+
+    def answer(self, attempt: Attempt) -> Work:
+        n_owned = sum(part.owner == self.session for part in attempt.parts)
+        searched = self._job.numbers(self._level.n_searched, n_owned * self._part)
+        return Work(self._costs.search_number * searched, parallel=True)
+
+
+class SimulatedExchange:
     """The exchange of the histograms of one question."""
 
     def __init__(self, round: Round, level: Level):
-        self.round, self.level, self.job, self.costs = round, level, round.job, round.costs
-        env, n = round.env, round.cluster.workers
-        self.begun = [env.event() for _ in range(n)]
-        self.group_of = {worker: group for group in round.groups for worker in group}
-        self.parts: dict[int, list[int]] = {worker: [] for worker in range(n)}
-        for group in round.groups:
-            for part in range(round.n_parts):
-                self.parts[group[part * len(group) // round.n_parts]].append(part)
-        self.features = self.job.features / round.n_parts  # of one part
-        self.collected = [
-            Gathering(env, len(self.group_of[w]) if len(self.group_of[w]) > 1 and self.parts[w] else 0)
-            for w in range(n)
-        ]
-        self.owned = [Gathering(env, len(round.groups) if w < round.n_parts else 0) for w in range(n)]
-        self.slots = [simpy.Resource(env, SENT_AT_ONCE) for _ in range(n)]
+        self._round, self._level = round, level
+        workers = range(round.cluster.workers)
+        parts = tuple(OwnedFeatures(n, n, n + 1, n) for n in range(round.n_parts))
+        groups, features = tuple(map(tuple, round.groups)), np.arange(round.n_parts)
+        self._attempt = Attempt(1, 1, 1, features, parts, groups, round.job.channels, {}, math.inf)
+        self._protocols = [ReduceToOwners(SimulatedSums(round, level, worker)) for worker in workers]
 
     def take_part(self, worker: int) -> Steps:
         """All that a worker does in the exchange."""
-        job, costs, level, compute = self.job, self.costs, self.level, self.round.compute
-        group, mine = self.group_of[worker], self.parts[worker]
-        grouped = len(group) > 1
-        numbers = job.numbers(level.n_nodes, self.features)
-        self.begun[worker].succeed()
-        yield compute(worker, job.sum_seconds(level, costs), parallel=True)
-        if grouped and mine:
-            yield compute(worker, costs.own_number * numbers * len(mine))
-            self.collected[worker].received()
-        start = group.index(worker)
-        others = (
-            [other for other in (*group[start:], *group[:start])[1:] if self.parts[other]] if grouped else []
+        done = self._round.env.event()
+        self._do(worker, self._protocols[worker].ask(self._level, self._attempt, done))
+        yield done
+
+    def _do(self, worker: int, actions: Actions) -> None:
+        for action in actions:
+            if isinstance(action, Settle):
+                action.to.succeed()
+            elif isinstance(action, Compute):
+                self._round.env.process(self._compute(worker, action))
+            elif isinstance(action, Send):
+                self._round.env.process(self._send(worker, action))
+
+    def _compute(self, worker: int, action: Compute) -> Steps:
+        work = action.function(*action.arguments)
+        if work.seconds:
+            yield self._round.compute(worker, work.seconds, work.parallel)
+        self._do(worker, self._protocols[worker].done(action, work.found))
+
+    def _send(self, worker: int, action: Send) -> Steps:
+        yield from self._round.deliver(
+            worker, action.session, action.piece.n_bytes, lambda: self._add(action)
         )
-        turned = [part for part in mine if part >= worker] + [part for part in mine if part < worker]
-        env = self.round.env
-        sending = [
-            env.process(self._send(worker, other, self.parts[other], 1, self.collected)) for other in others
-        ]
-        sending += [env.process(self._pass_on(worker, part)) for part in turned]
-        if sending:
-            yield simpy.AllOf(env, sending)
-        if worker < self.round.n_parts:
-            yield self.owned[worker].complete
-            searched = job.numbers(level.n_searched, self.features)
-            yield compute(worker, costs.search_number * searched, parallel=True)
+        self._do(worker, self._protocols[worker].done(action))
 
-    def _pass_on(self, worker: int, part: int) -> Steps:
-        """Bring the sums of the group to the owner of a part."""
-        yield self.collected[worker].complete
-        if part == worker:
-            numbers = self.job.numbers(self.level.n_nodes, self.features)
-            yield self.round.compute(worker, self.costs.own_number * numbers)
-            self.owned[worker].received()
-        else:
-            yield from self._send(worker, part, [part], len(self.group_of[worker]), self.owned)
-
-    def _send(
-        self, worker: int, receiver: int, parts: list[int], summed: int, gatherings: list[Gathering]
-    ) -> Steps:
-        """Send the sums of so many workers over some parts, one message after another."""
-        features = len(parts) * self.features
-        n_messages = self.job.n_messages(self.level, features)
-        n_bytes, n = (
-            total / n_messages for total in self.job.piece(self.level, features, self.costs, summed)
-        )
-        pack = self.job.pack_seconds(self.level, features, self.costs, summed) / n_messages
-        with self.slots[worker].request() as slot:
-            yield slot
-            for _ in range(n_messages):
-                yield self.round.compute(worker, pack)
-                yield from self.round.deliver(worker, receiver, n_bytes, lambda: self._add(receiver, n))
-        gatherings[receiver].received()
-
-    def _add(self, receiver: int, n: float) -> Steps:
-        yield self.begun[receiver]
-        yield self.round.compute(receiver, self.costs.add_number * n)
+    def _add(self, action: Send) -> Steps:
+        added = self._round.env.event()
+        self._do(action.session, self._protocols[action.session].arrive(action.piece, added))
+        yield added
 
 
 def simulate(job: Job, cluster: Cluster, setting: Setting, costs: Costs) -> Measured:
