@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -26,16 +25,7 @@ from tests.runtime.simulated_machines import (
     Trouble,
 )
 
-WORK = 0.3  # what a computation takes, of the time of a message
-
-
-@dataclass(eq=False)
-class Attending:
-    """A session that takes part in exchanges."""
-
-    machine: Machine
-    protocol: ReduceToOwners
-    message: Message | None = None  # that has asked for the newest attempt
+WORK = 0.3  # how long a computation takes, beside a message
 
 
 class SimulatedExchanges(SimulatedMachines):
@@ -51,19 +41,20 @@ class SimulatedExchanges(SimulatedMachines):
         super().__init__(seed, trouble)
         self._sessions: dict[int, str] = {}  # the address of each session
         self._again: list[SimulatedRequest] = []  # what comes late, or once more
-        self._attending: dict[Host, Attending] = {}
+        self._protocols: dict[Host, ReduceToOwners] = {}
+        self._asked: dict[Host, Message] = {}  # for the newest attempt
 
-    def _session(self, machine: Machine, host: Host) -> Attending:
-        return self._attending.setdefault(host, Attending(machine, ReduceToOwners(host.exchange)))
+    def _protocol(self, host: Host) -> ReduceToOwners:
+        return self._protocols.setdefault(host, ReduceToOwners(host.exchange))
 
     def _attend(self, machine: Machine, host: Host, message: Message, fault: str | None) -> None:
         """Take part in an attempt; whatever goes wrong does so while pieces are under way."""
-        session, (question, attempt) = self._session(machine, host), message.arguments
-        if attempt.number > session.protocol.newest:
-            session.message = message
+        protocol, (question, attempt) = self._protocol(host), message.arguments
+        if attempt.number > protocol.newest:
+            self._asked[host] = message
         else:
             self._tell("attempt refused", machine.address)
-        self._do(session, session.protocol.ask(question, attempt, partial(self._reply, message)))
+        self._do(machine, protocol, protocol.ask(question, attempt, partial(self._reply, message)))
         if fault == "request twice":
             self._tell("request twice: expand", machine.address)
             self._attend(machine, host, message, None)
@@ -73,90 +64,81 @@ class SimulatedExchanges(SimulatedMachines):
             self._tell("answer lost: expand", machine.address)
             self._lose(message.request, "the connection broke", after=self._delay())
 
-    def _reply(self, message: Message, answer: Settle) -> None:
-        if answer.error is None:
-            self._at(self._delay(), lambda: self._hear(message, answer.value))
-        elif not isinstance(answer.error, SupersededError):
-            raise answer.error
-
-    # What the protocol wants done. What it has cancelled is done, too, and of no consequence.
-
-    def _do(self, session: Attending, actions: Actions) -> None:
+    def _do(self, machine: Machine, protocol: ReduceToOwners, actions: Actions) -> None:
+        """Do what a session's protocol says, also what is no longer wanted."""
         for action in actions:
             if isinstance(action, Settle):
                 action.to(action)
             elif isinstance(action, Compute):
-                self._after(WORK * self._delay(), session.machine, partial(self._compute, session, action))
-            elif isinstance(action, Send):
-                self._send_piece(session, action)
+                compute = partial(self._compute, machine, protocol, action)
+                self._after(WORK * self._delay(), machine, compute)
+            else:
+                self._send_piece(machine, protocol, action)
 
     def _after(self, delay: float, machine: Machine, act: Callable[[], None]) -> None:
-        """Act after a while on a machine, unless it has ended; if it is frozen, once it thaws."""
+        """Act on a machine after some time, once it has thawed, unless it has ended."""
 
-        def awake() -> None:
+        def look() -> None:
             if machine.thaws > self.now:
                 self._after(machine.thaws - self.now + self._delay(), machine, act)
             elif machine.alive:
                 act()
 
-        self._at(delay, awake)
+        self._at(delay, look)
 
-    def _compute(self, session: Attending, action: Compute) -> None:
+    def _compute(self, machine: Machine, protocol: ReduceToOwners, action: Compute) -> None:
         try:
-            found = action.function(*action.arguments)
+            actions = protocol.done(action, action.function(*action.arguments))
         except Exception as error:  # noqa: BLE001 (it ends the attempt)
-            self._do(session, session.protocol.failed(action, error))
-        else:
-            self._do(session, session.protocol.done(action, found))
+            actions = protocol.failed(action, error)
+        self._do(machine, protocol, actions)
 
-    def _send_piece(self, sender: Attending, action: Send) -> None:
+    def _send_piece(self, machine: Machine, protocol: ReduceToOwners, action: Send) -> None:
         heard: list[bool] = []
 
-        def hear(event: Callable[[Send], Actions], delay: float) -> None:
-            def once() -> None:
-                if not heard:
-                    heard.append(True)
-                    self._do(sender, event(action))
+        def hear(event: Callable[[Send], Actions]) -> None:
+            if not heard:
+                heard.append(True)
+                self._do(machine, protocol, event(action))
 
-            self._after(delay, sender.machine, once)
+        def settle(answer: Settle | None) -> None:
+            event = protocol.unreachable if answer is None else protocol.done
+            self._after(self._delay(), machine, partial(hear, event))
 
-        def arrived(answer: Settle) -> None:
-            hear(sender.protocol.done, self._delay())
-
-        def nobody() -> None:
-            hear(sender.protocol.unreachable, self._delay())
-
-        hear(sender.protocol.unreachable, TIMEOUT)
+        self._after(TIMEOUT, machine, partial(hear, protocol.unreachable))
         if self.losses_left and self.random.random() < self.trouble.chance:
             self.losses_left -= 1
-            self._tell("piece lost", sender.machine.address)
+            self._tell("piece lost", machine.address)
             return
-        self._at(self._delay(), lambda: self._deliver(action, arrived, nobody))
+        self._at(self._delay(), partial(self._deliver, action, settle))
         if self.random.random() < 0.05:
-            self._tell("piece twice", sender.machine.address)
-            self._at(TIMEOUT * self.random.random(), lambda: self._deliver(action, arrived, nobody))
+            self._tell("piece twice", machine.address)
+            self._at(TIMEOUT * self.random.random(), partial(self._deliver, action, settle))
 
-    def _deliver(self, action: Send, arrived: Callable[[Settle], None], nobody: Callable[[], None]) -> None:
+    def _deliver(self, action: Send, settle: Callable[[Settle | None], None]) -> None:
         address, session_id = action.attempt.peers[action.session]
         machine = self._machines.get(address)
 
         def arrive() -> None:
-            assert machine is not None
             host = machine.sessions.get(session_id)
             if host is None:
-                nobody()
+                settle(None)
                 return
-            receiver = self._session(machine, host)
-            if receiver.protocol.newest > action.attempt.number:
+            protocol = self._protocol(host)
+            if protocol.newest > action.attempt.number:
                 self._tell("piece late", address)
-            self._do(receiver, receiver.protocol.arrive(action.piece, arrived))
+            self._do(machine, protocol, protocol.arrive(action.piece, settle))
 
         if machine is None:
-            nobody()
+            settle(None)
         else:
             self._after(0.0, machine, arrive)
 
-    # What the coordinator hears.
+    def _reply(self, message: Message, answer: Settle) -> None:
+        if answer.error is None:
+            self._at(self._delay(), lambda: self._hear(message, answer.value))
+        elif not isinstance(answer.error, SupersededError):
+            raise answer.error
 
     def _hear(self, message: Message, answer: Any) -> None:
         """The coordinator is handed every answer, also what it must not listen to anymore."""
@@ -174,6 +156,5 @@ class SimulatedExchanges(SimulatedMachines):
         self._at(after, lose)
 
     def _host_gone(self, host: Host) -> None:
-        session = self._attending.get(host)
-        if session is not None and session.message is not None:
-            self._lose(session.message.request, "it was killed", after=self._delay())
+        if host in self._asked:
+            self._lose(self._asked[host].request, "it was killed", after=self._delay())

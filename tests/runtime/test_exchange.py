@@ -27,7 +27,7 @@ from distboost.runtime.block import Key
 from distboost.runtime.cluster import exchange as exchange_module
 from distboost.runtime.cluster.answers import combined
 from distboost.runtime.cluster.crew import Session
-from distboost.runtime.cluster.exchange import Attempt, Exchange, OwnedFeatures, Reply
+from distboost.runtime.cluster.exchange import Attempt, Bundle, Exchange, OwnedFeatures, Reply
 from distboost.runtime.cluster.owners import Owners
 from distboost.runtime.cluster.reduce_to_owners import (
     SENT_AT_ONCE,
@@ -68,16 +68,7 @@ ALONE = (1,), (2,)  # groups of one
 
 def attempt(number: int, question: int = 1, parts=PARTS, groups=ALONE) -> Attempt:
     peers = {own: own for group in groups for own in group}
-    return Attempt(number, question, question, np.arange(D), parts, groups, K + 1, peers, 5.0)
-
-
-def pieces(exchange: Exchange, of: Attempt, part: OwnedFeatures):
-    found = exchange.contribute(of, QUESTION)
-    return [exchange.piece(of, part, found, nodes) for nodes in exchange.spans(of, QUESTION, [part])]
-
-
-def keep(exchange: Exchange, of: Attempt, part: OwnedFeatures) -> None:
-    exchange.keep(of, part, exchange.contribute(of, QUESTION))
+    return Attempt(number, question, question, np.arange(D), parts, groups, 1, K + 1, peers, 5.0)
 
 
 def both() -> tuple[Exchange, Exchange]:
@@ -184,18 +175,19 @@ def test_the_answers_are_those_of_all_rows(groups, parts, monkeypatch):
 
 
 def test_a_piece_counts_once(two):
-    of = attempt(1, parts=PARTS[:1])
-    expected = answered(both(), of)
+    """And the owner searches while its own pieces are under way."""
+    expected = answered(both(), attempt(1, parts=PARTS[:1]))
     owner, other = map(ReduceToOwners, two)
-    [sent] = computed(other, other.ask(QUESTION, of, "other"))
-    begin, contribute = owner.ask(QUESTION, of, "owner")
+    [sent] = computed(other, other.ask(QUESTION, attempt(1), "other"))
+    begin, contribute = owner.ask(QUESTION, attempt(1), "owner")
     assert owner.arrive(sent.piece, "early") == []
     assert computed(owner, [begin]) == [Settle("early")]
     assert computed(owner, owner.arrive(sent.piece, "again")) == [Settle("again")]
-    *_, answer = computed(owner, [contribute])
+    [sending] = computed(owner, [contribute])
+    [answer] = owner.done(sending)
     assert answer.to == "owner"
     assert_same(answer.value.expanded, expected)
-    assert computed(owner, owner.arrive(sent.piece, "late")) == [Settle("late")]
+    assert owner.arrive(sent.piece, "late") == [Settle("late")]
 
 
 def test_what_belongs_to_an_ended_attempt_is_of_no_consequence(two):
@@ -203,10 +195,11 @@ def test_what_belongs_to_an_ended_attempt_is_of_no_consequence(two):
     [sent] = computed(other, other.ask(QUESTION, attempt(1, parts=PARTS[:1]), "other"))
     [begin, contribute] = owner.ask(QUESTION, attempt(1, parts=PARTS[:1]), "first")
     owner.arrive(sent.piece, "sender")
-    _, refused, heard, *_ = owner.ask(QUESTION, attempt(2), "second")
+    refused, heard, begins, _ = owner.ask(QUESTION, attempt(2), "second")
     assert (refused.to, type(refused.error)) == ("first", SupersededError)
     assert heard == Settle("sender")
     assert owner.done(begin, {0}) == owner.done(contribute) == owner.failed(contribute, OSError()) == []
+    computed(owner, [begins])
     assert owner.arrive(sent.piece, "sender") == [Settle("sender")]
 
 
@@ -221,61 +214,32 @@ def test_few_sessions_are_sent_pieces_at_a_time():
     for action in sent:
         if isinstance(action, Send):
             sent += computed(protocol, protocol.done(action))
-    *pieces, _, answer = sent
+    *pieces, answer = sent
     assert [action.session for action in pieces] == [*others]
     assert (answer.to, answer.value.expanded) == ("asked", None)
 
 
-def test_pieces_of_an_earlier_attempt_are_refused(two):
-    """The first attempt has brought the owner both of its sums; the second begins from zero."""
-    expected = answered(both(), attempt(1, parts=PARTS[:1]))
-    two[0].begin(attempt(1), QUESTION)
-    [late] = pieces(two[1], attempt(1), PARTS[0])
-    keep(two[0], attempt(1), PARTS[0])
-    two[0].begin(attempt(2), QUESTION)
-    two[0].receive(late._replace(sums=3 * late.sums))  # of other rows
-    keep(two[0], attempt(1), PARTS[0])
-    for piece in pieces(two[1], attempt(2), PARTS[0]):
-        two[0].receive(piece)
-        two[0].receive(late)
-    keep(two[0], attempt(2), PARTS[0])
-    with pytest.raises(RuntimeError, match="another attempt has begun"):
-        two[0].begin(attempt(1), QUESTION)
-    assert_same(two[0].answer(attempt(2)), expected)
-
-
-def test_sums_of_a_group_in_an_earlier_attempt_are_refused(two):
-    """They may be late, and those that were collected are gone."""
-    of = [attempt(number, groups=((1, 2),)) for number in range(3)]
-    expected = answered(both(), of[1])
-    found = []
+@pytest.mark.parametrize("groups", [ALONE, ((1, 2),)], ids=["alone", "a group"])
+def test_sums_of_an_earlier_attempt_are_refused(two, groups):
+    """A thread may still be at it when another one begins; what a group had collected is gone."""
+    former, newer = (attempt(number, groups=groups) for number in (1, 2))
+    expected = answered(both(), former)
+    one, found = two[0], [exchange.contribute(former, QUESTION) for exchange in two]
     for exchange in two:
-        exchange.begin(of[1], QUESTION)
-        found.append(exchange.contribute(of[1], QUESTION))
-    late = two[1].group_piece(of[1], 1, found[1], range(1))
-    two[0].receive(late)
-    two[0].begin(of[2], QUESTION)
-    two[0].receive(late)
-    two[0].collect(of[1], found[0])
-    with pytest.raises(RuntimeError, match="another attempt has begun"):
-        two[0].piece(of[1], PARTS[1], found[0], range(1))
-    assert_same(answered(two, of[2]), expected)
-
-
-def test_another_attempt_may_begin_while_a_piece_arrives(two):
-    """The piece has found its part, but is not added yet."""
-    expected = answered(both(), attempt(1, parts=PARTS[:1]))
-    two[0].begin(attempt(1), QUESTION)
-    [late] = pieces(two[1], attempt(1), PARTS[0])
-    part = two[0]._parts[0]
-    two[0].begin(attempt(2), QUESTION)
-    part.add(late._replace(sums=3 * late.sums))
-    with pytest.raises(RuntimeError, match="another attempt has begun"):
-        two[0].answer(attempt(1))
-    for piece in pieces(two[1], attempt(2), PARTS[0]):
-        two[0].receive(piece)
-    keep(two[0], attempt(2), PARTS[0])
-    assert_same(two[0].answer(attempt(2)), expected)
+        exchange.begin(former, QUESTION)
+    own, other = (former.collected(1) if former.gathers(1) else Bundle.of(PARTS[0])), Bundle.of(PARTS[1])
+    late = two[1].piece(former, own, found[1], range(1))
+    one.begin(newer, QUESTION)
+    calls = [
+        partial(one.begin, former, QUESTION),
+        partial(one.receive, former, late),
+        partial(one.keep, former, own, found[0]),
+        partial(one.answer, former),
+    ]
+    for call in [*calls, *[partial(one.piece, former, other, found[0], range(1))] * former.gathers(1)]:
+        with pytest.raises(RuntimeError, match="another attempt has begun"):
+            call()
+    assert_same(answered(two, newer), expected)
 
 
 def test_an_answer_that_was_not_heard_is_given_again(two):
@@ -316,60 +280,6 @@ def test_a_newer_attempt_ends_the_one_that_waits(two):
             await waiting
         with pytest.raises(SupersededError):
             await first.expand(QUESTION, attempt(2))
-
-    asyncio.run(run())
-
-
-def test_a_piece_waits_for_its_attempt(two):
-    """It may arrive before the owner has been asked."""
-
-    async def run() -> None:
-        async def nowhere(peer, piece):
-            pass
-
-        owner = worker(two[0], nowhere)
-        [piece] = pieces(two[1], attempt(1), PARTS[0])
-        arriving = asyncio.ensure_future(owner.receive(piece))
-        reply = await owner.expand(QUESTION, attempt(1))
-        await arriving
-        assert reply.expanded is not None
-
-    asyncio.run(run())
-
-
-def test_an_owner_searches_while_its_pieces_are_under_way(two, monkeypatch):
-    async def run() -> None:
-        loop, searched, answer = asyncio.get_running_loop(), asyncio.Event(), two[0].answer
-
-        def noted(of):
-            loop.call_soon_threadsafe(searched.set)
-            return answer(of)
-
-        async def slow(peer, piece):
-            await searched.wait()
-
-        monkeypatch.setattr(two[0], "answer", noted)
-        owner = worker(two[0], slow)
-        [piece] = pieces(two[1], attempt(1), PARTS[0])
-        arriving = asyncio.ensure_future(owner.receive(piece))
-        async with asyncio.timeout(20):
-            assert (await owner.expand(QUESTION, attempt(1))).expanded is not None
-            await arriving
-
-    asyncio.run(run())
-
-
-def test_a_session_that_owns_nothing_answers_when_its_pieces_have_arrived(two):
-    async def run() -> None:
-        sent = []
-
-        async def slow(peer, piece):
-            await asyncio.sleep(0.1)
-            sent.append(peer)
-
-        others = attempt(1, parts=(PARTS[1],), groups=((1,), (2,)))
-        reply = await worker(two[0], slow).expand(QUESTION, others)
-        assert (reply.expanded, sent) == (None, [2])
 
     asyncio.run(run())
 

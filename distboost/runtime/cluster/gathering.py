@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -34,6 +36,17 @@ class Sums(NamedTuple):
     values: np.ndarray  # (n_nodes, n_bins, channels with padding) int64
     offsets: np.ndarray  # (n_features + 1,) int64: where the bins of each feature begin
 
+    @classmethod
+    def within(
+        cls, memory: np.ndarray, n_bins: np.ndarray, features: np.ndarray, n_nodes: int, n_channels: int
+    ) -> tuple[np.ndarray, Sums]:
+        """Return memory, the given one if it suffices, and sums in it, whose content is arbitrary."""
+        offsets = offsets_of(n_bins, features)
+        shape = n_nodes, int(offsets[-1]), simd.padded_sums(n_channels)
+        if memory.size < math.prod(shape):
+            memory = np.empty(math.prod(shape), np.int64)
+        return memory, cls(memory[: math.prod(shape)].reshape(shape), offsets)
+
     def packed(self, features: np.ndarray, nodes: range, n_channels: int) -> tuple[np.ndarray, np.ndarray]:
         """Return which bins of some features and nodes are not all zero, and the sums of these bins."""
         values = self.values[nodes.start : nodes.stop]
@@ -49,7 +62,7 @@ class Sums(NamedTuple):
 
 
 class Gathering:
-    """Adds up the pieces of an attempt. Several threads may add at a time."""
+    """Adds up the pieces of an attempt, until another one begins. Several threads may add at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -60,28 +73,26 @@ class Gathering:
         self._attempt, self._pool, self._slots = attempt, pool, slots
         self._fresh = np.ones(len(slots), bool)  # the slots with arbitrary content
 
-    def add(self, piece: Piece) -> None:
-        """Add a piece, unless it is of another attempt."""
+    @contextmanager
+    def _during(self, attempt: int) -> Iterator[None]:
+        """Take the lock. Another attempt may begin at any moment, and may count other rows."""
         with self._lock:
-            # Compared under the lock: another attempt may begin at any moment, and may count other rows.
-            if piece.attempt == self._attempt:
-                nodes = slice(piece.first, piece.first + len(piece.occupied))
-                exchange.add_packed(
-                    piece.occupied, piece.sums, self._slots[nodes], self._pool, self._fresh[nodes]
-                )
+            if attempt != self._attempt:
+                raise RuntimeError("another attempt has begun")
+            yield
+
+    def add(self, piece: Piece) -> None:
+        """Add a piece."""
+        with self._during(piece.attempt):
+            nodes = slice(piece.first, piece.first + len(piece.occupied))
+            exchange.add_packed(
+                piece.occupied, piece.sums, self._slots[nodes], self._pool, self._fresh[nodes]
+            )
 
     def add_own(self, attempt: int, sums: Sums, features: np.ndarray) -> None:
         """Add all nodes' sums of this process, in place of a piece."""
-        with self._lock:
-            if attempt == self._attempt:
-                exchange.add_features(
-                    sums.values, features, sums.offsets, self._slots, self._pool, self._fresh
-                )
-
-    def _check(self, attempt: int) -> None:
-        """Raise an error if another attempt has begun. The caller has the lock."""
-        if attempt != self._attempt:
-            raise RuntimeError("another attempt has begun")
+        with self._during(attempt):
+            exchange.add_features(sums.values, features, sums.offsets, self._slots, self._pool, self._fresh)
 
 
 class GroupSums(Gathering):
@@ -101,18 +112,12 @@ class GroupSums(Gathering):
     def begin(self, attempt: int, features: np.ndarray, n_nodes: int, n_channels: int) -> None:
         """Clear the sums."""
         with self._lock:
-            offsets = offsets_of(self._n_bins, features)
-            shape = n_nodes, int(offsets[-1]), simd.padded_sums(n_channels)
-            if self._memory.size < math.prod(shape):
-                self._memory = np.empty(math.prod(shape), np.int64)
-            values = self._memory[: math.prod(shape)].reshape(shape)
-            self._sums = Sums(values, offsets)
-            self._begin(attempt, values, np.arange(n_nodes))
+            self._memory, self._sums = Sums.within(self._memory, self._n_bins, features, n_nodes, n_channels)
+            self._begin(attempt, self._sums.values, np.arange(n_nodes))
 
     def sums(self, attempt: int) -> Sums:
         """Return the sums, unless another attempt has begun."""
-        with self._lock:
-            self._check(attempt)
+        with self._during(attempt):
             return self._sums
 
 
@@ -147,8 +152,7 @@ class OwnedPart(Gathering):
 
     def answer(self, attempt: int) -> Expanded:
         """Return the answer to the question, whose pieces have all been added."""
-        with self._lock:
-            self._check(attempt)
+        with self._during(attempt):
             if self._answer is None:
                 self._answer = self._tree.answer(self._expansion).of_features(self.features)
             return self._answer

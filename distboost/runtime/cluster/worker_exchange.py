@@ -14,7 +14,7 @@ from distboost.rows.messages import HistogramQuestion, UpdateQuestion
 from distboost.runtime.cluster.exchange import Attempt, Exchange, Reply
 from distboost.runtime.cluster.gathering import Piece
 from distboost.runtime.cluster.packing import packed
-from distboost.runtime.cluster.reduce_to_owners import Actions, Cancel, Compute, ReduceToOwners, Send, Settle
+from distboost.runtime.cluster.reduce_to_owners import Actions, Compute, ReduceToOwners, Send, Settle
 from distboost.runtime.cluster.relay import Peer
 
 log = logging.getLogger("distboost")
@@ -34,7 +34,7 @@ class WorkerExchange:
 
     def __init__(self, exchange: Exchange, pool: Executor, send: Callable[[Peer, Piece], Awaitable[None]]):
         self._protocol, self._pool, self._send = ReduceToOwners(exchange), pool, send
-        self._working: set[asyncio.Task[None]] = set()
+        self._working: dict[asyncio.Task[None], Attempt] = {}
 
     async def expand(self, question: HistogramQuestion | UpdateQuestion, attempt: Attempt) -> Reply:
         """Take part in an attempt, which ends all earlier ones."""
@@ -43,7 +43,9 @@ class WorkerExchange:
         try:
             return await reply
         finally:
-            self._do(self._protocol.abandoned(reply))
+            self._do(self._protocol.stop(reply))
+            for task in [task for task, of in self._working.items() if of is attempt]:
+                task.cancel()
 
     async def receive(self, piece: Piece) -> None:
         """Add a piece that another worker sends, once its attempt has begun."""
@@ -51,48 +53,40 @@ class WorkerExchange:
         self._do(self._protocol.arrive(piece, added))
         await added
 
-    def close(self) -> None:
+    def cancel(self) -> None:
         """End the attempt that is under way."""
-        self._do(self._protocol.close())
+        self._do(self._protocol.stop())
 
     def _do(self, actions: Actions) -> None:
         for action in actions:
-            if isinstance(action, Cancel):
-                for task in self._working:
-                    task.cancel()
-            elif isinstance(action, Settle):
-                if action.to.done():  # nobody waits for it
-                    continue
+            if not isinstance(action, Settle):
+                task = asyncio.ensure_future(self._work(action))
+                self._working[task] = action.attempt
+                task.add_done_callback(self._working.pop)
+            elif not action.to.done():  # else it was cancelled
                 if action.error is None:
                     action.to.set_result(action.value)
                 else:
                     action.to.set_exception(action.error)
-            else:
-                task = asyncio.ensure_future(self._work(action))
-                self._working.add(task)
-                task.add_done_callback(self._working.discard)
 
     async def _work(self, action: Compute | Send) -> None:
-        loop, protocol, found = asyncio.get_running_loop(), self._protocol, None
         try:
             if isinstance(action, Compute):
-                found = await loop.run_in_executor(self._pool, action.function, *action.arguments)
-            elif not await self._reaches(action):
-                self._do(protocol.unreachable(action))
-                return
-        except Exception as error:  # noqa: BLE001 (whoever has asked is told)
-            self._do(protocol.failed(action, error))
-        else:
-            self._do(protocol.done(action, found))
-
-    async def _reaches(self, action: Send) -> bool:
-        try:
-            async with asyncio.timeout(action.attempt.timeout):
-                await self._send(action.attempt.peers[action.session], action.piece)
-        except (OSError, CommClosedError, TimeoutError) as error:
-            log.info("session %d cannot be reached: %r", action.session, error)
-            return False
-        return True
+                call = asyncio.get_running_loop().run_in_executor(
+                    self._pool, action.function, *action.arguments
+                )
+                actions = self._protocol.done(action, await call)
+            else:
+                async with asyncio.timeout(action.attempt.timeout):
+                    await self._send(action.attempt.peers[action.session], action.piece)
+                actions = self._protocol.done(action)
+        except Exception as error:  # noqa: BLE001 (it ends the attempt)
+            if isinstance(action, Send) and isinstance(error, OSError | CommClosedError | TimeoutError):
+                log.info("session %d cannot be reached: %r", action.session, error)
+                actions = self._protocol.unreachable(action)
+            else:
+                actions = self._protocol.failed(action, error)
+        self._do(actions)
 
 
 def sender(worker: Worker, handler: str) -> Callable[[Peer, Piece], Awaitable[None]]:

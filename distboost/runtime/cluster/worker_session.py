@@ -63,7 +63,7 @@ class WorkerSession:
             self.host.close()
 
         self.closed = True
-        self.worker.loop.add_callback(self.exchange.close)
+        self.worker.loop.add_callback(self.exchange.cancel)
         threading.Thread(target=end, name="distboost-closing", daemon=True).start()
 
 

@@ -6,7 +6,7 @@ Who sends whom which sums is decided by the protocol of distboost. Here is what 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from types import SimpleNamespace
@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 import simpy
 
-from distboost.runtime.cluster.exchange import Attempt, OwnedFeatures
+from distboost.runtime.cluster.exchange import Attempt, Bundle, OwnedFeatures
+from distboost.runtime.cluster.gathering import Piece
 from distboost.runtime.cluster.reduce_to_owners import Actions, Compute, ReduceToOwners, Send, Settle
 from tests.benchmarks.simulation.costs import Costs
 from tests.benchmarks.simulation.engine import Cores, Jitter, Link, Node, Steps, transfer
@@ -215,18 +216,6 @@ class Round:
         yield self.compute(worker, self.job.sum_seconds(level, self.costs), parallel=True)
         yield self.compute(worker, self.costs.pack_number * numbers)
 
-    def deliver(
-        self, sender: int, receiver: int, n_bytes: float, work: Callable[[], Iterable[float]]
-    ) -> Steps:
-        """A message between workers, which is answered when the receiver has done the work."""
-        one, other, costs = self.workers[sender], self.workers[receiver], self.costs
-        one.n_sent += 1
-        yield one.on_loop(costs.send + costs.send_byte * n_bytes)
-        yield from transfer(one, other, self.cluster.link, n_bytes)
-        yield other.on_loop(costs.receive + costs.receive_byte * n_bytes)
-        yield from work()
-        yield from transfer(other, one, self.cluster.link, REPLY_BYTES)
-
 
 class Work(NamedTuple):
     """What a computation costs, and its result."""
@@ -236,26 +225,12 @@ class Work(NamedTuple):
     found: object = None
 
 
-class SimulatedPiece(NamedTuple):
-    """A message with sums."""
-
-    attempt: int
-    part: int | None
-    sender: int
-    first: int
-    n_bytes: float
-    numbers: float
-
-
 class SimulatedSums:
-    """In place of distboost's `Exchange`: what a worker computes is known by its costs only."""
+    """In place of distboost's `Exchange`: of what a worker computes, only the costs are known."""
 
     def __init__(self, round: Round, level: Level, worker: int):
         self.session, self._level, self._job, self._costs = worker, level, round.job, round.costs
         self._part = round.job.features / round.n_parts  # features of one part
-
-    def _numbers(self, attempt: Attempt, parts: Collection[OwnedFeatures]) -> float:
-        return self._job.numbers(self._level.n_nodes, len(parts) * self._part)
 
     def begin(self, attempt: Attempt, level: Level) -> Work:
         return Work(0.0, found={part.number for part in attempt.parts if part.owner == self.session})
@@ -264,39 +239,27 @@ class SimulatedSums:
         found = SimpleNamespace(totals=0, losses=None)
         return Work(self._job.sum_seconds(level, self._costs), parallel=True, found=found)
 
-    def collect(self, attempt: Attempt, found: object) -> Work:
-        return Work(self._costs.own_number * self._numbers(attempt, attempt.collected(self.session)))
+    def keep(self, attempt: Attempt, bundle: Bundle, found: object) -> Work:
+        numbers = self._job.numbers(self._level.n_nodes, len(bundle.parts) * self._part)
+        return Work(self._costs.own_number * numbers)
 
-    def keep(self, attempt: Attempt, part: OwnedFeatures, found: object) -> Work:
-        return Work(self._costs.own_number * self._numbers(attempt, [part]))
-
-    def spans(self, attempt: Attempt, level: Level, parts: Collection[OwnedFeatures]) -> list[range]:
-        n = self._job.n_messages(level, len(parts) * self._part)
+    def spans(self, attempt: Attempt, bundle: Bundle) -> list[range]:
+        n = self._job.n_messages(self._level, len(bundle.parts) * self._part)
         return [range(k, k + 1) for k in range(n)]
 
-    def group_piece(self, attempt: Attempt, collector: int, found: object, nodes: range) -> Work:
-        return self._packed(attempt, None, attempt.collected(collector), nodes, summed=1)
+    def piece(self, attempt: Attempt, bundle: Bundle, found: object, nodes: range) -> Work:
+        """The sums of the worker, or of its group. A piece has their bytes and numbers in place of the sums."""
+        summed = 1 if bundle.number is None else len(attempt.group(self.session))
+        n, call = (
+            len(self.spans(attempt, bundle)),
+            (self._level, len(bundle.parts) * self._part, self._costs, summed),
+        )
+        n_bytes, numbers = self._job.piece(*call)
+        piece = Piece(1, bundle.number, self.session, nodes.start, n_bytes / n, numbers / n)
+        return Work(self._job.pack_seconds(*call) / n, found=piece)
 
-    def piece(self, attempt: Attempt, part: OwnedFeatures, found: object, nodes: range) -> Work:
-        return self._packed(attempt, part.number, [part], nodes, len(attempt.group(self.session)))
-
-    def _packed(
-        self,
-        attempt: Attempt,
-        number: int | None,
-        parts: Collection[OwnedFeatures],
-        nodes: range,
-        summed: int,
-    ) -> Work:
-        """A message of the sums of so many workers."""
-        features, level, costs = len(parts) * self._part, self._level, self._costs
-        n = self._job.n_messages(level, features)
-        n_bytes, numbers = self._job.piece(level, features, costs, summed)
-        piece = SimulatedPiece(attempt.number, number, self.session, nodes.start, n_bytes / n, numbers / n)
-        return Work(self._job.pack_seconds(level, features, costs, summed) / n, found=piece)
-
-    def receive(self, piece: SimulatedPiece) -> Work:
-        return Work(self._costs.add_number * piece.numbers)
+    def receive(self, attempt: Attempt, piece: Piece) -> Work:
+        return Work(self._costs.add_number * piece.sums)
 
     def answer(self, attempt: Attempt) -> Work:
         n_owned = sum(part.owner == self.session for part in attempt.parts)
@@ -312,7 +275,9 @@ class SimulatedExchange:
         workers = range(round.cluster.workers)
         parts = tuple(OwnedFeatures(n, n, n + 1, n) for n in range(round.n_parts))
         groups, features = tuple(map(tuple, round.groups)), np.arange(round.n_parts)
-        self._attempt = Attempt(1, 1, 1, features, parts, groups, round.job.channels, {}, math.inf)
+        self._attempt = Attempt(
+            1, 1, 1, features, parts, groups, level.n_nodes, round.job.channels, {}, math.inf
+        )
         self._protocols = [ReduceToOwners(SimulatedSums(round, level, worker)) for worker in workers]
 
     def take_part(self, worker: int) -> Steps:
@@ -337,15 +302,18 @@ class SimulatedExchange:
         self._do(worker, self._protocols[worker].done(action, work.found))
 
     def _send(self, worker: int, action: Send) -> Steps:
-        yield from self._round.deliver(
-            worker, action.session, action.piece.n_bytes, lambda: self._add(action)
-        )
-        self._do(worker, self._protocols[worker].done(action))
-
-    def _add(self, action: Send) -> Steps:
+        """A message between workers, which is answered when the receiver has added the sums."""
+        costs, link, n_bytes = self._round.costs, self._round.cluster.link, action.piece.occupied
+        one, other = self._round.workers[worker], self._round.workers[action.session]
+        one.n_sent += 1
+        yield one.on_loop(costs.send + costs.send_byte * n_bytes)
+        yield from transfer(one, other, link, n_bytes)
+        yield other.on_loop(costs.receive + costs.receive_byte * n_bytes)
         added = self._round.env.event()
         self._do(action.session, self._protocols[action.session].arrive(action.piece, added))
         yield added
+        yield from transfer(other, one, link, REPLY_BYTES)
+        self._do(worker, self._protocols[worker].done(action))
 
 
 def simulate(job: Job, cluster: Cluster, setting: Setting, costs: Costs) -> Measured:
