@@ -14,10 +14,6 @@ _SHARD = "distboost.runtime.shard:Shard"
 _EXCHANGE = "distboost.runtime.cluster.exchange:Exchange"
 
 
-def _is_evaluated(call: tuple) -> bool:
-    return any(getattr(each, "n_rows", None) == EVALUATED for each in call)
-
-
 WORK = {
     "scan": Stage("distboost.data.scan:scan_labels"),
     "sample": Stage("distboost.data.scan:scan_features"),
@@ -27,7 +23,10 @@ WORK = {
     "split": Stage("distboost.runtime.block:Block.split"),
     "leaf sums": Stage(f"{_SHARD}.sums"),
     "update": Stage(f"{_SHARD}.update"),
-    "evaluate": Stage("distboost.weights.margin:MarginWeights.risk", _is_evaluated),
+    "evaluate": Stage(
+        "distboost.weights.margin:MarginWeights.risk",
+        lambda call: EVALUATED in [getattr(each, "n_rows", 0) for each in call],
+    ),
     "write labels": Stage("distboost.data.store.passes:_write_labels"),
     "write block": Stage("distboost.data.store.layout:StoredBlocks.write"),
     "predict": Stage("distboost.prediction.predictor:predict_chunk"),

@@ -8,6 +8,7 @@ import signal
 import threading
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -145,44 +146,34 @@ def test_killed(way, death, level, three, expected, data, tmp_path, monkeypatch,
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("part", [0.1, 0.4, 0.7])
-@pytest.mark.parametrize("stage", ["leaf sums", "update", "histogram"])
-@pytest.mark.parametrize("pays", [False, True], ids=["coordinator", "workers"])
-@pytest.mark.parametrize("name", ["gd", "corrective"])
-def test_killed_in_a_relayed_question(name, pays, stage, part, three, expected, data, tmp_path, monkeypatch):
-    exchange(monkeypatch, pays, fan_out=1)
-    three.client.run(traps.set_up, str(tmp_path / "undisturbed"), WORK, {})
-    (tmp_path / "undisturbed").mkdir()
-    fit(TRAININGS[name], data, three.client, tmp_path)
-    number = max(int(part * traps.counted(tmp_path / "undisturbed", stage)), 1)
-    three.client.run(traps.set_up, str(tmp_path), WORK, {stage: Trap(number, after=True)})
-    assert fit(TRAININGS[name], data, three.client, tmp_path) == expected(name)
-    [dead] = traps.struck(tmp_path, stage)
-    assert three.exit_of(dead) == -signal.SIGKILL
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("part", [0.2, 0.8])
 @pytest.mark.parametrize(
-    ("name", "stage"),
+    ("name", "stage", "part", "options"),
     [
-        ("whole", "a node is searched"),
-        *(
-            (name, stage)
-            for name in ("best first", "whole", "corrective", "gd", "streaming")
-            for stage in ("a piece is made", "a piece is added")
+        *product(
+            ("gd", "corrective"),
+            ("leaf sums", "update", "histogram"),
+            (0.1, 0.4, 0.7),
+            ({"pays": False, "fan_out": 1}, {"fan_out": 1}),
         ),
+        *product(
+            ("best first", "whole", "corrective", "gd", "streaming"),
+            ("a piece is made", "a piece is added"),
+            (0.2, 0.8),
+            ({},),
+        ),
+        *product(("whole",), ("a node is searched",), (0.2, 0.8), ({},)),
     ],
 )
-def test_killed_in_other_trainings(name, stage, part, three, expected, data, tmp_path):
+def test_killed_in_other_trainings(name, stage, part, options, three, expected, data, tmp_path, monkeypatch):
     """At some part of all calls of a stage."""
-    three.client.run(traps.set_up, str(tmp_path / "undisturbed"), STAGES, {})
-    (tmp_path / "undisturbed").mkdir()
+    exchange(monkeypatch, **options)
+    stages = {stage: {**WORK, **STAGES}[stage]}
+    undisturbed = tmp_path / "undisturbed"
+    undisturbed.mkdir()
+    three.client.run(traps.set_up, str(undisturbed), stages, {})
     fit(TRAININGS[name], data, three.client, tmp_path)
-    n_calls = traps.counted(tmp_path / "undisturbed", stage)
-    three.client.run(
-        traps.set_up, str(tmp_path), STAGES, {stage: Trap(max(int(part * n_calls), 1), after=True)}
-    )
+    number = max(int(part * traps.counted(undisturbed, stage)), 1)
+    three.client.run(traps.set_up, str(tmp_path), stages, {stage: Trap(number, after=True)})
     assert fit(TRAININGS[name], data, three.client, tmp_path) == expected(name)
     [dead] = traps.struck(tmp_path, stage)
     assert three.exit_of(dead) == -signal.SIGKILL

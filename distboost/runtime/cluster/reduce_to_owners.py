@@ -191,10 +191,12 @@ class ReduceToOwners:
         actions: Actions = []
         if self._state is State.SUMMING and self._found:
             self._state = State.SHARING
-            actions += self._share()
+            group = self._attempt.group(self._session)
+            actions += self._bring([(other, self._attempt.collected(other)) for other in group])
         if self._state is State.SHARING and not self._missing.get(None):
             self._state = State.PASSING_ON
-            actions += self._pass_on()
+            parts = self._attempt.collected(self._session).parts
+            actions += self._bring([(part.owner, Bundle.of(part)) for part in parts])
         own = (missing for number, missing in self._missing.items() if number is not None)
         if self._state in (State.SHARING, State.PASSING_ON) and not self._searching and not any(own):
             self._searching = True
@@ -203,35 +205,21 @@ class ReduceToOwners:
             actions += self._end(self._reply(self._answer[0]))
         return actions
 
-    def _share(self) -> Actions:
-        """Bring own sums to those that collect the group's; each session begins with the one after it."""
-        own = self._session
-        for other in sorted(self._attempt.group(own), key=lambda other: (other < own, other)):
-            bundle = self._attempt.collected(other)
-            if other != own and bundle.parts:
-                self._transfers.append(self._transfer(other, bundle))
-        return [*self._keep(self._attempt.collected(own)), *self._send_more()]
+    def _bring(self, bundles: list[tuple[int, Bundle]]) -> Actions:
+        """Bring sums to sessions.
 
-    def _pass_on(self) -> Actions:
-        """Bring the sums of the group to the owners of parts.
-
-        The order begins elsewhere for each session and ends with its own parts. So they do not all send to the same owner first,
-        and no owner waits while others add their own sums.
+        The order begins elsewhere for each session and ends with itself. So they do not all send to the same one first, and no
+        other waits while this one adds its own sums.
         """
-        own = self._session
-        parts = sorted(self._attempt.collected(own).parts, key=lambda part: (part.owner <= own, part.owner))
-        for part in parts:
-            if part.owner != own:
-                self._transfers.append(self._transfer(part.owner, Bundle.of(part)))
-        kept = [each for part in parts if part.owner == own for each in self._keep(Bundle.of(part))]
+        own, kept = self._session, []
+        for session, bundle in sorted(bundles, key=lambda each: (each[0] <= own, each)):
+            source = bundle.number, own, 0
+            if session == own and source in self._missing.get(bundle.number, ()):
+                added = partial(self._added, source)
+                kept.append(self._compute(added, self._sums.keep, bundle, *self._found))
+            elif session != own and bundle.parts:
+                self._transfers.append(self._transfer(session, bundle))
         return [*self._send_more(), *kept]
-
-    def _keep(self, bundle: Bundle) -> Actions:
-        """Add sums of this session to those that it awaits."""
-        source = bundle.number, self._session, 0
-        if source not in self._missing.get(bundle.number, ()):
-            return []
-        return [self._compute(partial(self._added, source), self._sums.keep, bundle, *self._found)]
 
     def _transfer(self, session: int, bundle: Bundle) -> Transfer:
         """Compute and send one piece after another."""
