@@ -16,7 +16,7 @@ from distboost.rows.sums import Statistic
 from distboost.runtime.cluster.exchange import PIECE_BYTES
 from distboost.runtime.cluster.owners import FEW_BYTES, exchange_pays, group_size
 from distboost.runtime.cluster.questions import FAN_OUT
-from distboost.runtime.cluster.worker_exchange import SENT_AT_ONCE
+from distboost.runtime.cluster.reduce_to_owners import SENT_AT_ONCE
 from distboost.runtime.parts import SHARED_BYTES
 from distboost.trees.grower import GrowthLimits
 

@@ -13,6 +13,7 @@ from tests.faults.traps import Stage
 _SHARD = "distboost.runtime.shard:Shard"
 _EXCHANGE = "distboost.runtime.cluster.exchange:Exchange"
 
+
 WORK = {
     "scan": Stage("distboost.data.scan:scan_labels"),
     "sample": Stage("distboost.data.scan:scan_features"),
@@ -22,7 +23,10 @@ WORK = {
     "split": Stage("distboost.runtime.block:Block.split"),
     "leaf sums": Stage(f"{_SHARD}.sums"),
     "update": Stage(f"{_SHARD}.update"),
-    "evaluate": Stage("distboost.weights.margin:MarginWeights.risk", rows=EVALUATED),
+    "evaluate": Stage(
+        "distboost.weights.margin:MarginWeights.risk",
+        lambda call: EVALUATED in [getattr(each, "n_rows", 0) for each in call],
+    ),
     "write labels": Stage("distboost.data.store.passes:_write_labels"),
     "write block": Stage("distboost.data.store.layout:StoredBlocks.write"),
     "predict": Stage("distboost.prediction.predictor:predict_chunk"),
@@ -32,8 +36,8 @@ WORK = {
 STAGES = {
     "attempt begins": Stage(f"{_EXCHANGE}.begin"),
     "rows are summed": Stage(f"{_EXCHANGE}.contribute"),
-    "a group's piece is made": Stage(f"{_EXCHANGE}.group_piece"),
-    "a piece is made": Stage(f"{_EXCHANGE}.piece"),
+    "a group's piece is made": Stage(f"{_EXCHANGE}.piece", lambda call: call[2].number is None),
+    "a piece is made": Stage(f"{_EXCHANGE}.piece", lambda call: call[2].number is not None),
     "a piece is added": Stage(f"{_EXCHANGE}.receive"),
     "splits are searched": Stage(f"{_EXCHANGE}.answer"),
     "a node is searched": Stage(f"{_EXCHANGE}.search"),

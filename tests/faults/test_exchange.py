@@ -8,6 +8,7 @@ import signal
 import threading
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -100,9 +101,23 @@ DEATHS = {
     "an owner, after others have answered": ("splits are searched", lambda folder: Trap(3, after=True)),
     "a worker that has not begun": ("attempt begins", lambda folder: Trap(2)),
 }
+# Of two groups, one has two members, each of which collects some parts of the group's sums.
+DEATHS_IN_GROUPS = {
+    "a member, before it shares": ("a group's piece is made", lambda folder: Trap(1)),
+    "a collector, when it has its group's sums": ("a piece is added", lambda folder: Trap(2, after=True)),
+    "a collector, before it passes them on": ("a piece is made", lambda folder: Trap(1)),
+    "an owner, between groups": ("a piece is added", lambda folder: Trap(4, after=True)),
+}
+# Relayed questions go from the coordinator to one worker, and on to the next: who is lost is only known when all are asked again.
+WAYS = {
+    "direct": (DEATHS, {}),
+    "relayed": (DEATHS, {"fan_out": 1}),
+    "in groups": (DEATHS_IN_GROUPS, {"group_size": lambda n: 2}),
+}
 BY_DEFAULT = {
-    ("an owner, between contributions", MIDDLE),
-    ("a contributor, after half of its shares", WITH_UPDATE),
+    ("direct", "an owner, between contributions", MIDDLE),
+    ("direct", "a contributor, after half of its shares", WITH_UPDATE),
+    ("relayed", "a worker that has not begun", MIDDLE),
 }
 
 
@@ -111,100 +126,54 @@ def default_or_soak(cases, chosen):
 
 
 @pytest.mark.parametrize(
-    ("death", "level"),
-    default_or_soak([(death, level) for death in DEATHS for level in LEVELS], BY_DEFAULT),
-)
-def test_killed(death, level, three, expected, data, tmp_path, caplog):
-    stage, trap = DEATHS[death]
-    strike(three, tmp_path, level, stage, trap(str(tmp_path)))
-    assert fit(TRAININGS["levels"], data, three.client, tmp_path) == expected("levels")
-    [dead] = traps.struck(tmp_path, stage)
-    assert three.exit_of(dead) == -signal.SIGKILL
-    assert re.findall(LOST, caplog.text) == [LEVELS[level].asked]
-
-
-# Of two groups, one has two members, each of which collects some parts of the group's sums.
-DEATHS_IN_GROUPS = {
-    "a member, before it shares": ("a group's piece is made", Trap(1)),
-    "a collector, when it has its group's sums": ("a piece is added", Trap(2, after=True)),
-    "a collector, before it passes them on": ("a piece is made", Trap(1)),
-    "an owner, between groups": ("a piece is added", Trap(4, after=True)),
-}
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("death", DEATHS_IN_GROUPS)
-def test_killed_in_groups(death, level, three, expected, data, tmp_path, monkeypatch, caplog):
-    exchange(monkeypatch, group_size=lambda n: 2)
-    stage, trap = DEATHS_IN_GROUPS[death]
-    strike(three, tmp_path, level, stage, trap)
-    assert fit(TRAININGS["levels"], data, three.client, tmp_path) == expected("levels")
-    [dead] = traps.struck(tmp_path, stage)
-    assert three.exit_of(dead) == -signal.SIGKILL
-    assert re.findall(LOST, caplog.text) == [LEVELS[level].asked]
-
-
-@pytest.mark.parametrize(
-    ("death", "level"),
+    ("way", "death", "level"),
     default_or_soak(
-        [(death, level) for death in DEATHS for level in LEVELS], {("a worker that has not begun", MIDDLE)}
+        [(way, death, level) for way, (deaths, _) in WAYS.items() for death in deaths for level in LEVELS],
+        BY_DEFAULT,
     ),
 )
-def test_killed_where_questions_are_relayed(
-    death, level, three, expected, data, tmp_path, monkeypatch, caplog
-):
-    """From the coordinator to one worker, and on to the next: who is lost is only known when all are asked again directly."""
-    exchange(monkeypatch, fan_out=1)
-    stage, trap = DEATHS[death]
+def test_killed(way, death, level, three, expected, data, tmp_path, monkeypatch, caplog):
+    deaths, options = WAYS[way]
+    exchange(monkeypatch, **options)
+    stage, trap = deaths[death]
     strike(three, tmp_path, level, stage, trap(str(tmp_path)))
     with caplog.at_level(logging.INFO, "distboost"):
         assert fit(TRAININGS["levels"], data, three.client, tmp_path) == expected("levels")
     [dead] = traps.struck(tmp_path, stage)
     assert three.exit_of(dead) == -signal.SIGKILL
     assert re.findall(LOST, caplog.text) == [LEVELS[level].asked]
-    assert "a relayed question is asked again directly" in caplog.text
+    assert ("a relayed question is asked again directly" in caplog.text) == (way == "relayed")
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("part", [0.1, 0.4, 0.7])
-@pytest.mark.parametrize("stage", ["leaf sums", "update", "histogram"])
-@pytest.mark.parametrize("pays", [False, True], ids=["coordinator", "workers"])
-@pytest.mark.parametrize("name", ["gd", "corrective"])
-def test_killed_in_a_relayed_question(name, pays, stage, part, three, expected, data, tmp_path, monkeypatch):
-    exchange(monkeypatch, pays, fan_out=1)
-    three.client.run(traps.set_up, str(tmp_path / "undisturbed"), WORK, {})
-    (tmp_path / "undisturbed").mkdir()
-    fit(TRAININGS[name], data, three.client, tmp_path)
-    number = max(int(part * traps.counted(tmp_path / "undisturbed", stage)), 1)
-    three.client.run(traps.set_up, str(tmp_path), WORK, {stage: Trap(number, after=True)})
-    assert fit(TRAININGS[name], data, three.client, tmp_path) == expected(name)
-    [dead] = traps.struck(tmp_path, stage)
-    assert three.exit_of(dead) == -signal.SIGKILL
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("part", [0.2, 0.8])
 @pytest.mark.parametrize(
-    ("name", "stage"),
+    ("name", "stage", "part", "options"),
     [
-        ("whole", "a node is searched"),
-        *(
-            (name, stage)
-            for name in ("best first", "whole", "corrective", "gd", "streaming")
-            for stage in ("a piece is made", "a piece is added")
+        *product(
+            ("gd", "corrective"),
+            ("leaf sums", "update", "histogram"),
+            (0.1, 0.4, 0.7),
+            ({"pays": False, "fan_out": 1}, {"fan_out": 1}),
         ),
+        *product(
+            ("best first", "whole", "corrective", "gd", "streaming"),
+            ("a piece is made", "a piece is added"),
+            (0.2, 0.8),
+            ({},),
+        ),
+        *product(("whole",), ("a node is searched",), (0.2, 0.8), ({},)),
     ],
 )
-def test_killed_in_other_trainings(name, stage, part, three, expected, data, tmp_path):
+def test_killed_in_other_trainings(name, stage, part, options, three, expected, data, tmp_path, monkeypatch):
     """At some part of all calls of a stage."""
-    three.client.run(traps.set_up, str(tmp_path / "undisturbed"), STAGES, {})
-    (tmp_path / "undisturbed").mkdir()
+    exchange(monkeypatch, **options)
+    stages = {stage: {**WORK, **STAGES}[stage]}
+    undisturbed = tmp_path / "undisturbed"
+    undisturbed.mkdir()
+    three.client.run(traps.set_up, str(undisturbed), stages, {})
     fit(TRAININGS[name], data, three.client, tmp_path)
-    n_calls = traps.counted(tmp_path / "undisturbed", stage)
-    three.client.run(
-        traps.set_up, str(tmp_path), STAGES, {stage: Trap(max(int(part * n_calls), 1), after=True)}
-    )
+    number = max(int(part * traps.counted(undisturbed, stage)), 1)
+    three.client.run(traps.set_up, str(tmp_path), stages, {stage: Trap(number, after=True)})
     assert fit(TRAININGS[name], data, three.client, tmp_path) == expected(name)
     [dead] = traps.struck(tmp_path, stage)
     assert three.exit_of(dead) == -signal.SIGKILL

@@ -23,15 +23,12 @@ class Stage:
     ----------
     place : str
         "module:name" or "module:Class.name".
-    rows : int or None
-        Only its calls for blocks of so many rows.
+    is_meant : callable
+        Whether a call with some arguments is meant.
     """
 
     place: str
-    rows: int | None = None
-
-    def is_meant(self, arguments: tuple) -> bool:
-        return self.rows is None or any(getattr(each, "n_rows", None) == self.rows for each in arguments)
+    is_meant: Callable[[tuple], bool] = bool
 
     def found(self) -> tuple[Any, str, Callable]:
         """Where the function is kept, its name there, and itself."""

@@ -115,7 +115,7 @@ def test_sessions_are_opened_while_others_close():
     """Tasks open them in threads of a worker's pool, and its event loop closes them."""
 
     class Host:
-        exchange = None
+        exchange = SimpleNamespace(session=1)
 
         def close(self):
             pass

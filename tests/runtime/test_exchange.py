@@ -1,8 +1,9 @@
-"""One session's part in the exchange of histograms: attempts that fail, pieces that come twice or too late."""
+"""The exchange of histograms: its protocol in any order of events, attempts that fail, pieces that come twice or too late."""
 
 from __future__ import annotations
 
 import asyncio
+import random
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, reduce
 
@@ -26,9 +27,17 @@ from distboost.runtime.block import Key
 from distboost.runtime.cluster import exchange as exchange_module
 from distboost.runtime.cluster.answers import combined
 from distboost.runtime.cluster.crew import Session
-from distboost.runtime.cluster.exchange import Attempt, Exchange, OwnedFeatures, Reply
+from distboost.runtime.cluster.exchange import Attempt, Bundle, Exchange, OwnedFeatures, Reply
 from distboost.runtime.cluster.owners import Owners
-from distboost.runtime.cluster.worker_exchange import SupersededError, WorkerExchange
+from distboost.runtime.cluster.reduce_to_owners import (
+    SENT_AT_ONCE,
+    Compute,
+    ReduceToOwners,
+    Send,
+    Settle,
+    SupersededError,
+)
+from distboost.runtime.cluster.worker_exchange import WorkerExchange
 from distboost.runtime.layout import Layout
 from distboost.runtime.shard import Shard
 from distboost.threads import Threads
@@ -59,16 +68,7 @@ ALONE = (1,), (2,)  # groups of one
 
 def attempt(number: int, question: int = 1, parts=PARTS, groups=ALONE) -> Attempt:
     peers = {own: own for group in groups for own in group}
-    return Attempt(number, question, question, np.arange(D), parts, groups, K + 1, peers, 5.0)
-
-
-def pieces(exchange: Exchange, of: Attempt, part: OwnedFeatures):
-    found = exchange.contribute(of, QUESTION)
-    return [exchange.piece(of, part, found, nodes) for nodes in exchange.spans(of, [part], 1)]
-
-
-def keep(exchange: Exchange, of: Attempt, part: OwnedFeatures) -> None:
-    exchange.keep(of, part, exchange.contribute(of, QUESTION))
+    return Attempt(number, question, question, np.arange(D), parts, groups, 1, K + 1, peers, 5.0)
 
 
 def both() -> tuple[Exchange, Exchange]:
@@ -80,33 +80,55 @@ def two():
     return both()
 
 
-def exchanged(exchanges, of: Attempt, question=QUESTION) -> None:
-    """An attempt in which each piece arrives."""
-    exchanges = {exchange.session: exchange for exchange in exchanges}
-    n_nodes = len(question.expansion.build)
-    for exchange in exchanges.values():
-        exchange.begin(of, question.expansion)
-    found = {own: exchange.contribute(of, question) for own, exchange in exchanges.items()}
-    for own, exchange in exchanges.items():
-        exchange.collect(of, found[own])
-        for other in of.group(own):
-            if other != own and of.collected(other):
-                for nodes in exchange.spans(of, of.collected(other), n_nodes):
-                    exchanges[other].receive(exchange.group_piece(of, other, found[own], nodes))
-    for own, exchange in exchanges.items():
-        assert exchange.has_collected
-        for part in of.collected(own):
-            if part.owner == own:
-                exchange.keep(of, part, found[own])
-                continue
-            for nodes in exchange.spans(of, [part], n_nodes):
-                exchanges[part.owner].receive(exchange.piece(of, part, found[own], nodes))
+def exchanged(exchanges, of: Attempt, question=QUESTION, seed: int = 0) -> list[Reply]:
+    """An attempt in which each piece arrives, and some arrive twice. What is to be done is done in an order of the seed."""
+    chooser, todo = random.Random(seed), []
+    protocols = {exchange.session: ReduceToOwners(exchange) for exchange in exchanges}
+    replies = {}
+
+    def do(own: int, actions) -> None:
+        todo.extend((own, action) for action in actions)
+
+    def sent(own: int, action: Send) -> None:
+        to, heard = protocols[action.session], []
+
+        def arrived(answer: Settle) -> None:
+            assert answer.error is None
+            if not heard:
+                do(own, protocols[own].done(action))
+            heard.append(answer)
+
+        for _ in range(chooser.randint(1, 2)):
+            do(action.session, to.arrive(action.piece, arrived))
+
+    for own, protocol in protocols.items():
+        do(own, protocol.ask(question, of, partial(replies.__setitem__, own)))
+    while todo:
+        own, action = todo.pop(chooser.randrange(len(todo)))
+        if isinstance(action, Compute):
+            do(own, protocols[own].done(action, action.function(*action.arguments)))
+        elif isinstance(action, Send):
+            sent(own, action)
+        elif isinstance(action, Settle):
+            action.to(action)
+    assert [*sorted(replies)] == [*sorted(protocols)]
+    return [answer.value for answer in replies.values()]
 
 
-def answered(exchanges, of: Attempt):
+def answered(exchanges, of: Attempt, seed: int = 0):
     """The answer of all sessions, after an attempt in which each piece arrives."""
-    exchanged(exchanges, of)
-    return reduce(combined, [exchange.answer() for exchange in exchanges])
+    return reduce(combined, exchanged(exchanges, of, seed=seed)).expanded
+
+
+def computed(protocol: ReduceToOwners, actions):
+    """Compute all that is to be computed; return what else is to be done."""
+    left, todo = [], [*actions]
+    for action in todo:
+        if isinstance(action, Compute):
+            todo += protocol.done(action, action.function(*action.arguments))
+        else:
+            left.append(action)
+    return left
 
 
 def assert_same(found, expected) -> None:
@@ -142,81 +164,82 @@ DIVISIONS = {
 @pytest.mark.parametrize("parts", DIVISIONS.values(), ids=DIVISIONS)
 @pytest.mark.parametrize("groups", GROUPS.values(), ids=GROUPS)
 def test_the_answers_are_those_of_all_rows(groups, parts, monkeypatch):
-    """However the workers are grouped, and whoever owns what."""
+    """However the workers are grouped, whoever owns what, and in whichever order things happen."""
     monkeypatch.setattr(exchange_module, "PIECE_BYTES", 1)  # of one node
     firsts = range(0, 5 * N, N)
-    exchanges = [session(first, number=own) for own, first in enumerate(firsts, 1)]
-    found = answered(exchanges, attempt(1, parts=parts, groups=groups))
     whole = tuple(part._replace(owner=1) for part in parts)
-    assert_same(found, answered([session(*firsts)], attempt(1, parts=whole, groups=((1,),))))
+    expected = answered([session(*firsts)], attempt(1, parts=whole, groups=((1,),)))
+    for seed in range(5):
+        exchanges = [session(first, number=own) for own, first in enumerate(firsts, 1)]
+        assert_same(answered(exchanges, attempt(1, parts=parts, groups=groups), seed), expected)
 
 
 def test_a_piece_counts_once(two):
+    """And the owner searches while its own pieces are under way."""
     expected = answered(both(), attempt(1, parts=PARTS[:1]))
+    owner, other = map(ReduceToOwners, two)
+    [sent] = computed(other, other.ask(QUESTION, attempt(1), "other"))
+    begin, contribute = owner.ask(QUESTION, attempt(1), "owner")
+    assert owner.arrive(sent.piece, "early") == []
+    assert computed(owner, [begin]) == [Settle("early")]
+    assert computed(owner, owner.arrive(sent.piece, "again")) == [Settle("again")]
+    [sending] = computed(owner, [contribute])
+    [answer] = owner.done(sending)
+    assert answer.to == "owner"
+    assert_same(answer.value.expanded, expected)
+    assert owner.arrive(sent.piece, "late") == [Settle("late")]
+
+
+def test_what_belongs_to_an_ended_attempt_is_of_no_consequence(two):
+    owner, other = map(ReduceToOwners, two)
+    [sent] = computed(other, other.ask(QUESTION, attempt(1, parts=PARTS[:1]), "other"))
+    [begin, contribute] = owner.ask(QUESTION, attempt(1, parts=PARTS[:1]), "first")
+    owner.arrive(sent.piece, "sender")
+    refused, heard, begins, _ = owner.ask(QUESTION, attempt(2), "second")
+    assert (refused.to, type(refused.error)) == ("first", SupersededError)
+    assert heard == Settle("sender")
+    assert owner.done(begin, {0}) == owner.done(contribute) == owner.failed(contribute, OSError()) == []
+    computed(owner, [begins])
+    assert owner.arrive(sent.piece, "sender") == [Settle("sender")]
+
+
+def test_few_sessions_are_sent_pieces_at_a_time():
+    """The next one is when a piece was added; the answer comes when all were."""
+    others = range(2, SENT_AT_ONCE + 4)
+    parts = tuple(OwnedFeatures(n, 0, 1, other) for n, other in enumerate(others))
+    protocol = ReduceToOwners(session(0))
+    of = attempt(1, parts=parts, groups=tuple((own,) for own in (1, *others)))
+    sent = computed(protocol, protocol.ask(QUESTION, of, "asked"))
+    assert len(sent) == SENT_AT_ONCE
+    for action in sent:
+        if isinstance(action, Send):
+            sent += computed(protocol, protocol.done(action))
+    *pieces, answer = sent
+    assert [action.session for action in pieces] == [*others]
+    assert (answer.to, answer.value.expanded) == ("asked", None)
+
+
+@pytest.mark.parametrize("groups", [ALONE, ((1, 2),)], ids=["alone", "a group"])
+def test_sums_of_an_earlier_attempt_are_refused(two, groups):
+    """A thread may still be at it when another one begins; what a group had collected is gone."""
+    former, newer = (attempt(number, groups=groups) for number in (1, 2))
+    expected = answered(both(), former)
+    one, found = two[0], [exchange.contribute(former, QUESTION) for exchange in two]
     for exchange in two:
-        exchange.begin(attempt(1), EXPANSION)
-    [theirs] = pieces(two[1], attempt(1), PARTS[0])
-    for _ in range(2):
-        two[0].receive(theirs)
-        assert not two[0].has_all
-    for _ in range(2):
-        keep(two[0], attempt(1), PARTS[0])
-        two[0].receive(theirs)
-        assert two[0].has_all
-    assert_same(two[0].answer(), expected)
-
-
-def test_pieces_of_an_earlier_attempt_are_refused(two):
-    """The first attempt has brought the owner both of its sums; the second begins from zero."""
-    expected = answered(both(), attempt(1, parts=PARTS[:1]))
-    two[0].begin(attempt(1), EXPANSION)
-    [late] = pieces(two[1], attempt(1), PARTS[0])
-    keep(two[0], attempt(1), PARTS[0])
-    two[0].begin(attempt(2), EXPANSION)
-    two[0].receive(late._replace(sums=3 * late.sums))  # of other rows
-    keep(two[0], attempt(1), PARTS[0])
-    for piece in pieces(two[1], attempt(2), PARTS[0]):
-        two[0].receive(piece)
-        two[0].receive(late)
-    assert not two[0].has_all
-    keep(two[0], attempt(2), PARTS[0])
-    assert two[0].has_all
-    assert_same(two[0].answer(), expected)
-
-
-def test_sums_of_a_group_in_an_earlier_attempt_are_refused(two):
-    """They may be late, and those that were collected are gone."""
-    of = [attempt(number, groups=((1, 2),)) for number in range(3)]
-    expected = answered(both(), of[1])
-    found = []
-    for exchange in two:
-        exchange.begin(of[1], EXPANSION)
-        found.append(exchange.contribute(of[1], QUESTION))
-    late = two[1].group_piece(of[1], 1, found[1], range(1))
-    two[0].receive(late)
-    two[0].begin(of[2], EXPANSION)
-    two[0].receive(late)
-    two[0].collect(of[1], found[0])
-    assert not two[0].has_collected
-    with pytest.raises(RuntimeError, match="another attempt has begun"):
-        two[0].piece(of[1], PARTS[1], found[0], range(1))
-    assert_same(answered(two, of[2]), expected)
-
-
-def test_another_attempt_may_begin_while_a_piece_arrives(two):
-    """The piece has found its part, but is not added yet."""
-    expected = answered(both(), attempt(1, parts=PARTS[:1]))
-    two[0].begin(attempt(1), EXPANSION)
-    [late] = pieces(two[1], attempt(1), PARTS[0])
-    part = two[0]._parts[0]
-    two[0].begin(attempt(2), EXPANSION)
-    part.add(late._replace(sums=3 * late.sums))
-    with pytest.raises(RuntimeError, match="another attempt has begun"):
-        two[0].answer()
-    for piece in pieces(two[1], attempt(2), PARTS[0]):
-        two[0].receive(piece)
-    keep(two[0], attempt(2), PARTS[0])
-    assert_same(two[0].answer(), expected)
+        exchange.begin(former, QUESTION)
+    own, other = (former.collected(1) if former.gathers(1) else Bundle.of(PARTS[0])), Bundle.of(PARTS[1])
+    late = two[1].piece(former, own, found[1], range(1))
+    one.begin(newer, QUESTION)
+    calls = [
+        partial(one.begin, former, QUESTION),
+        partial(one.receive, former, late),
+        partial(one.keep, former, own, found[0]),
+        partial(one.answer, former),
+    ]
+    for call in [*calls, *[partial(one.piece, former, other, found[0], range(1))] * former.gathers(1)]:
+        with pytest.raises(RuntimeError, match="another attempt has begun"):
+            call()
+    assert_same(answered(two, newer), expected)
 
 
 def test_an_answer_that_was_not_heard_is_given_again(two):
@@ -257,60 +280,6 @@ def test_a_newer_attempt_ends_the_one_that_waits(two):
             await waiting
         with pytest.raises(SupersededError):
             await first.expand(QUESTION, attempt(2))
-
-    asyncio.run(run())
-
-
-def test_a_piece_waits_for_its_attempt(two):
-    """It may arrive before the owner has been asked."""
-
-    async def run() -> None:
-        async def nowhere(peer, piece):
-            pass
-
-        owner = worker(two[0], nowhere)
-        [piece] = pieces(two[1], attempt(1), PARTS[0])
-        arriving = asyncio.ensure_future(owner.receive(piece))
-        reply = await owner.expand(QUESTION, attempt(1))
-        await arriving
-        assert reply.expanded is not None
-
-    asyncio.run(run())
-
-
-def test_an_owner_searches_while_its_pieces_are_under_way(two, monkeypatch):
-    async def run() -> None:
-        loop, searched, answer = asyncio.get_running_loop(), asyncio.Event(), two[0].answer
-
-        def noted():
-            loop.call_soon_threadsafe(searched.set)
-            return answer()
-
-        async def slow(peer, piece):
-            await searched.wait()
-
-        monkeypatch.setattr(two[0], "answer", noted)
-        owner = worker(two[0], slow)
-        [piece] = pieces(two[1], attempt(1), PARTS[0])
-        arriving = asyncio.ensure_future(owner.receive(piece))
-        async with asyncio.timeout(20):
-            assert (await owner.expand(QUESTION, attempt(1))).expanded is not None
-            await arriving
-
-    asyncio.run(run())
-
-
-def test_a_session_that_owns_nothing_answers_when_its_pieces_have_arrived(two):
-    async def run() -> None:
-        sent = []
-
-        async def slow(peer, piece):
-            await asyncio.sleep(0.1)
-            sent.append(peer)
-
-        others = attempt(1, parts=(PARTS[1],), groups=((1,), (2,)))
-        reply = await worker(two[0], slow).expand(QUESTION, others)
-        assert (reply.expanded, sent) == (None, [2])
 
     asyncio.run(run())
 
@@ -359,11 +328,7 @@ class OneLoss:
 
     def attempt(self, method, question, of):
         own = [self.hosts[each.id] for each in self.sessions]
-        exchanged(own, of, question)
-        found = [each.contribute(of, question) for each in own]
-        reply = reduce(
-            combined, [Reply(part.totals, None, each.answer()) for part, each in zip(found, own, strict=True)]
-        )
+        reply = reduce(combined, exchanged(own, of, question))
         if not self.loses:
             return reply
         self.loses = False

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from distboost.kernels import exchange
+from distboost.kernels import exchange, simd
 from distboost.rows.messages import Expanded, Expansion
 from distboost.splits.histograms import offsets_of
 from distboost.splits.tree_histograms import TreeHistograms
@@ -34,6 +36,17 @@ class Sums(NamedTuple):
     values: np.ndarray  # (n_nodes, n_bins, channels with padding) int64
     offsets: np.ndarray  # (n_features + 1,) int64: where the bins of each feature begin
 
+    @classmethod
+    def within(
+        cls, memory: np.ndarray, n_bins: np.ndarray, features: np.ndarray, n_nodes: int, n_channels: int
+    ) -> tuple[np.ndarray, Sums]:
+        """Return memory, the given one if it suffices, and sums in it, whose content is arbitrary."""
+        offsets = offsets_of(n_bins, features)
+        shape = n_nodes, int(offsets[-1]), simd.padded_sums(n_channels)
+        if memory.size < math.prod(shape):
+            memory = np.empty(math.prod(shape), np.int64)
+        return memory, cls(memory[: math.prod(shape)].reshape(shape), offsets)
+
     def packed(self, features: np.ndarray, nodes: range, n_channels: int) -> tuple[np.ndarray, np.ndarray]:
         """Return which bins of some features and nodes are not all zero, and the sums of these bins."""
         values = self.values[nodes.start : nodes.stop]
@@ -49,50 +62,37 @@ class Sums(NamedTuple):
 
 
 class Gathering:
-    """Adds up pieces, each once. Several threads may add at a time."""
+    """Adds up the pieces of an attempt, until another one begins. Several threads may add at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._attempt = 0
-        self._missing = 0
-        self._received: set[tuple[int, int]] = set()
 
-    def _begin(self, attempt: int, pool: np.ndarray, slots: np.ndarray, n_pieces: int) -> None:
-        """Begin with nothing in pool[slots], to which `n_pieces` pieces will be added. The caller has the lock."""
+    def _begin(self, attempt: int, pool: np.ndarray, slots: np.ndarray) -> None:
+        """Begin with nothing in pool[slots]. The caller has the lock."""
         self._attempt, self._pool, self._slots = attempt, pool, slots
         self._fresh = np.ones(len(slots), bool)  # the slots with arbitrary content
-        self._missing, self._received = n_pieces, set()
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether all pieces have been added."""
-        return not self._missing
+    @contextmanager
+    def _during(self, attempt: int) -> Iterator[None]:
+        """Take the lock. Another attempt may begin at any moment, and may count other rows."""
+        with self._lock:
+            if attempt != self._attempt:
+                raise RuntimeError("another attempt has begun")
+            yield
 
     def add(self, piece: Piece) -> None:
-        """Add a piece, unless it was added before or is of another attempt."""
-        with self._lock:
-            # Compared under the lock: another attempt may begin at any moment, and may count other rows.
-            if piece.attempt == self._attempt and self._is_missing(piece.sender, piece.first):
-                nodes = slice(piece.first, piece.first + len(piece.occupied))
-                exchange.add_packed(
-                    piece.occupied, piece.sums, self._slots[nodes], self._pool, self._fresh[nodes]
-                )
+        """Add a piece."""
+        with self._during(piece.attempt):
+            nodes = slice(piece.first, piece.first + len(piece.occupied))
+            exchange.add_packed(
+                piece.occupied, piece.sums, self._slots[nodes], self._pool, self._fresh[nodes]
+            )
 
-    def add_own(self, attempt: int, sender: int, sums: Sums, features: np.ndarray) -> None:
+    def add_own(self, attempt: int, sums: Sums, features: np.ndarray) -> None:
         """Add all nodes' sums of this process, in place of a piece."""
-        with self._lock:
-            if attempt == self._attempt and self._is_missing(sender, 0):
-                exchange.add_features(
-                    sums.values, features, sums.offsets, self._slots, self._pool, self._fresh
-                )
-
-    def _is_missing(self, sender: int, first: int) -> bool:
-        """Whether a piece is still to be added; from now on, it is not."""
-        if not self._missing or (sender, first) in self._received:
-            return False
-        self._received.add((sender, first))
-        self._missing -= 1
-        return True
+        with self._during(attempt):
+            exchange.add_features(sums.values, features, sums.offsets, self._slots, self._pool, self._fresh)
 
 
 class GroupSums(Gathering):
@@ -108,26 +108,16 @@ class GroupSums(Gathering):
         super().__init__()
         self._n_bins = n_bins
         self._memory = np.empty(0, np.int64)
-        self._features = np.empty(0, np.int64)
 
-    def begin(self, attempt: int, features: np.ndarray, shape: tuple[int, int, int], n_pieces: int) -> None:
-        """Clear the sums, of the given shape: `n_pieces` will be added."""
+    def begin(self, attempt: int, features: np.ndarray, n_nodes: int, n_channels: int) -> None:
+        """Clear the sums."""
         with self._lock:
-            if self._memory.size < math.prod(shape):
-                self._memory = np.empty(math.prod(shape), np.int64)
-            values = self._memory[: math.prod(shape)].reshape(shape)
-            self._features, self._sums = features, Sums(values, offsets_of(self._n_bins, features))
-            self._begin(attempt, values, np.arange(shape[0]), n_pieces)
-
-    def add_contribution(self, attempt: int, sender: int, sums: Sums) -> None:
-        """Add the sums of this process."""
-        self.add_own(attempt, sender, sums, self._features)
+            self._memory, self._sums = Sums.within(self._memory, self._n_bins, features, n_nodes, n_channels)
+            self._begin(attempt, self._sums.values, np.arange(n_nodes))
 
     def sums(self, attempt: int) -> Sums:
         """Return the sums, unless another attempt has begun."""
-        with self._lock:
-            if attempt != self._attempt:
-                raise RuntimeError("another attempt has begun")
+        with self._during(attempt):
             return self._sums
 
 
@@ -147,24 +137,22 @@ class OwnedPart(Gathering):
         self._question = 0
         self._answer: Expanded | None = None
 
-    def begin(self, attempt: int, question: int, expansion: Expansion, n_pieces: int) -> None:
-        """Clear the sums of the question's nodes: `n_pieces` will be added. An answer that is known already stays."""
+    def begin(self, attempt: int, question: int, expansion: Expansion) -> bool:
+        """Clear the sums of the question's nodes, and return True; but if there is an answer already, it stays."""
         with self._lock:
             if question != self._question:
                 self._question, self._answer = question, None
                 expansion = replace(expansion, features=np.arange(len(self.features)))
                 self._nodes = np.array(self._tree.prepare(expansion), np.int64)
                 self._expansion = expansion
+            self._attempt = attempt
             if self._answer is None:
-                self._begin(attempt, self._tree.histograms.pool, self._nodes, n_pieces)
-            else:
-                self._attempt, self._missing = attempt, 0
+                self._begin(attempt, self._tree.histograms.pool, self._nodes)
+            return self._answer is None
 
-    def answer(self) -> Expanded:
+    def answer(self, attempt: int) -> Expanded:
         """Return the answer to the question, whose pieces have all been added."""
-        with self._lock:
-            if self._missing:
-                raise RuntimeError("the sums are not complete: another attempt has begun")
+        with self._during(attempt):
             if self._answer is None:
                 self._answer = self._tree.answer(self._expansion).of_features(self.features)
             return self._answer

@@ -114,6 +114,7 @@ class Owners:
         keep: int | None = None,
     ) -> Reply:
         """Repeat attempts until all rows have contributed and all parts have been searched."""
+        assert question.expansion is not None, "a histogram is wanted"
         keep = number if keep is None else keep
         failed: Counter[int] = Counter()
         while True:
@@ -123,6 +124,7 @@ class Owners:
                 self._features,
                 tuple(OwnedFeatures(n, *self._bounds[n], self._owners[n]) for n in parts),
                 grouped([session.id for session in self._crew.sessions if session.keys]),
+                len(question.expansion.build),
                 self._n_channels,
                 {session.id: self._crew.workers.peer(session.id) for session in self._crew.sessions},
                 self._crew.workers.timeout,

@@ -1,19 +1,27 @@
-"""A round as the processes take part in it: who asks whom, and the ways of adding histograms."""
+"""A round as the processes take part in it: who asks whom, and the ways of adding histograms.
+
+Who sends whom which sums is decided by the protocol of distboost. Here is what its actions cost.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import NamedTuple
 
+import numpy as np
 import simpy
 
+from distboost.runtime.cluster.exchange import Attempt, Bundle, OwnedFeatures
+from distboost.runtime.cluster.gathering import Piece
+from distboost.runtime.cluster.reduce_to_owners import Actions, Compute, ReduceToOwners, Send, Settle
 from tests.benchmarks.simulation.costs import Costs
 from tests.benchmarks.simulation.engine import Cores, Jitter, Link, Node, Steps, transfer
 from tests.benchmarks.simulation.job import QUESTION_BYTES, Job, Level
 
-SENT_AT_ONCE = 4  # pieces under way from a worker
 REPLY_BYTES = 300
 
 
@@ -162,7 +170,9 @@ class Round:
             n_bytes = 500 + 8 * self.job.numbers(level.n_nodes, self.job.features, padded=False)
             question = Question(lambda worker: self._sum_for_client(worker, level), n_bytes, fan_out)
         else:
-            question = Question(Exchange(self, level).take_part, self.job.answer_bytes(level), fan_out)
+            question = Question(
+                SimulatedExchange(self, level).take_part, self.job.answer_bytes(level), fan_out
+            )
         yield from self._ask(None, split(everyone, heads or len(everyone)), question)
         if level is not None and self.setting.star:
             searched = self.job.numbers(level.n_searched, self.job.features)
@@ -206,112 +216,104 @@ class Round:
         yield self.compute(worker, self.job.sum_seconds(level, self.costs), parallel=True)
         yield self.compute(worker, self.costs.pack_number * numbers)
 
-    def deliver(
-        self, sender: int, receiver: int, n_bytes: float, work: Callable[[], Iterable[float]]
-    ) -> Steps:
-        """A message between workers, which is answered when the receiver has done the work."""
-        one, other, costs = self.workers[sender], self.workers[receiver], self.costs
-        one.n_sent += 1
-        yield one.on_loop(costs.send + costs.send_byte * n_bytes)
-        yield from transfer(one, other, self.cluster.link, n_bytes)
-        yield other.on_loop(costs.receive + costs.receive_byte * n_bytes)
-        yield from work()
-        yield from transfer(other, one, self.cluster.link, REPLY_BYTES)
+
+class Work(NamedTuple):
+    """What a computation costs, and its result."""
+
+    seconds: float
+    parallel: bool = False
+    found: object = None
 
 
-class Gathering:
-    """Sums that a worker is to receive: an event occurs when none is missing."""
+class SimulatedSums:
+    """In place of distboost's `Exchange`: of what a worker computes, only the costs are known."""
 
-    def __init__(self, env: simpy.Environment, missing: int):
-        self._missing, self.complete = missing, env.event()
-        if not missing:
-            self.complete.succeed()
+    def __init__(self, round: Round, level: Level, worker: int):
+        self.session, self._level, self._job, self._costs = worker, level, round.job, round.costs
+        self._part = round.job.features / round.n_parts  # features of one part
 
-    def received(self) -> None:
-        """Note sums that were added."""
-        self._missing -= 1
-        if not self._missing:
-            self.complete.succeed()
+    def begin(self, attempt: Attempt, level: Level) -> Work:
+        return Work(0.0, found={part.number for part in attempt.parts if part.owner == self.session})
+
+    def contribute(self, attempt: Attempt, level: Level) -> Work:
+        found = SimpleNamespace(totals=0, losses=None)
+        return Work(self._job.sum_seconds(level, self._costs), parallel=True, found=found)
+
+    def keep(self, attempt: Attempt, bundle: Bundle, found: object) -> Work:
+        numbers = self._job.numbers(self._level.n_nodes, len(bundle.parts) * self._part)
+        return Work(self._costs.own_number * numbers)
+
+    def spans(self, attempt: Attempt, bundle: Bundle) -> list[range]:
+        n = self._job.n_messages(self._level, len(bundle.parts) * self._part)
+        return [range(k, k + 1) for k in range(n)]
+
+    def piece(self, attempt: Attempt, bundle: Bundle, found: object, nodes: range) -> Work:
+        """The sums of the worker, or of its group. A piece has their bytes and numbers in place of the sums."""
+        summed = 1 if bundle.number is None else len(attempt.group(self.session))
+        n, call = (
+            len(self.spans(attempt, bundle)),
+            (self._level, len(bundle.parts) * self._part, self._costs, summed),
+        )
+        n_bytes, numbers = self._job.piece(*call)
+        piece = Piece(1, bundle.number, self.session, nodes.start, n_bytes / n, numbers / n)
+        return Work(self._job.pack_seconds(*call) / n, found=piece)
+
+    def receive(self, attempt: Attempt, piece: Piece) -> Work:
+        return Work(self._costs.add_number * piece.sums)
+
+    def answer(self, attempt: Attempt) -> Work:
+        n_owned = sum(part.owner == self.session for part in attempt.parts)
+        searched = self._job.numbers(self._level.n_searched, n_owned * self._part)
+        return Work(self._costs.search_number * searched, parallel=True)
 
 
-class Exchange:
+class SimulatedExchange:
     """The exchange of the histograms of one question."""
 
     def __init__(self, round: Round, level: Level):
-        self.round, self.level, self.job, self.costs = round, level, round.job, round.costs
-        env, n = round.env, round.cluster.workers
-        self.begun = [env.event() for _ in range(n)]
-        self.group_of = {worker: group for group in round.groups for worker in group}
-        self.parts: dict[int, list[int]] = {worker: [] for worker in range(n)}
-        for group in round.groups:
-            for part in range(round.n_parts):
-                self.parts[group[part * len(group) // round.n_parts]].append(part)
-        self.features = self.job.features / round.n_parts  # of one part
-        self.collected = [
-            Gathering(env, len(self.group_of[w]) if len(self.group_of[w]) > 1 and self.parts[w] else 0)
-            for w in range(n)
-        ]
-        self.owned = [Gathering(env, len(round.groups) if w < round.n_parts else 0) for w in range(n)]
-        self.slots = [simpy.Resource(env, SENT_AT_ONCE) for _ in range(n)]
+        self._round, self._level = round, level
+        workers = range(round.cluster.workers)
+        parts = tuple(OwnedFeatures(n, n, n + 1, n) for n in range(round.n_parts))
+        groups, features = tuple(map(tuple, round.groups)), np.arange(round.n_parts)
+        self._attempt = Attempt(
+            1, 1, 1, features, parts, groups, level.n_nodes, round.job.channels, {}, math.inf
+        )
+        self._protocols = [ReduceToOwners(SimulatedSums(round, level, worker)) for worker in workers]
 
     def take_part(self, worker: int) -> Steps:
         """All that a worker does in the exchange."""
-        job, costs, level, compute = self.job, self.costs, self.level, self.round.compute
-        group, mine = self.group_of[worker], self.parts[worker]
-        grouped = len(group) > 1
-        numbers = job.numbers(level.n_nodes, self.features)
-        self.begun[worker].succeed()
-        yield compute(worker, job.sum_seconds(level, costs), parallel=True)
-        if grouped and mine:
-            yield compute(worker, costs.own_number * numbers * len(mine))
-            self.collected[worker].received()
-        start = group.index(worker)
-        others = (
-            [other for other in (*group[start:], *group[:start])[1:] if self.parts[other]] if grouped else []
-        )
-        turned = [part for part in mine if part >= worker] + [part for part in mine if part < worker]
-        env = self.round.env
-        sending = [
-            env.process(self._send(worker, other, self.parts[other], 1, self.collected)) for other in others
-        ]
-        sending += [env.process(self._pass_on(worker, part)) for part in turned]
-        if sending:
-            yield simpy.AllOf(env, sending)
-        if worker < self.round.n_parts:
-            yield self.owned[worker].complete
-            searched = job.numbers(level.n_searched, self.features)
-            yield compute(worker, costs.search_number * searched, parallel=True)
+        done = self._round.env.event()
+        self._do(worker, self._protocols[worker].ask(self._level, self._attempt, done))
+        yield done
 
-    def _pass_on(self, worker: int, part: int) -> Steps:
-        """Bring the sums of the group to the owner of a part."""
-        yield self.collected[worker].complete
-        if part == worker:
-            numbers = self.job.numbers(self.level.n_nodes, self.features)
-            yield self.round.compute(worker, self.costs.own_number * numbers)
-            self.owned[worker].received()
-        else:
-            yield from self._send(worker, part, [part], len(self.group_of[worker]), self.owned)
+    def _do(self, worker: int, actions: Actions) -> None:
+        for action in actions:
+            if isinstance(action, Settle):
+                action.to.succeed()
+            elif isinstance(action, Compute):
+                self._round.env.process(self._compute(worker, action))
+            elif isinstance(action, Send):
+                self._round.env.process(self._send(worker, action))
 
-    def _send(
-        self, worker: int, receiver: int, parts: list[int], summed: int, gatherings: list[Gathering]
-    ) -> Steps:
-        """Send the sums of so many workers over some parts, one message after another."""
-        features = len(parts) * self.features
-        n_messages = self.job.n_messages(self.level, features)
-        n_bytes, n = (
-            total / n_messages for total in self.job.piece(self.level, features, self.costs, summed)
-        )
-        pack = self.job.pack_seconds(self.level, features, self.costs, summed) / n_messages
-        with self.slots[worker].request() as slot:
-            yield slot
-            for _ in range(n_messages):
-                yield self.round.compute(worker, pack)
-                yield from self.round.deliver(worker, receiver, n_bytes, lambda: self._add(receiver, n))
-        gatherings[receiver].received()
+    def _compute(self, worker: int, action: Compute) -> Steps:
+        work = action.function(*action.arguments)
+        if work.seconds:
+            yield self._round.compute(worker, work.seconds, work.parallel)
+        self._do(worker, self._protocols[worker].done(action, work.found))
 
-    def _add(self, receiver: int, n: float) -> Steps:
-        yield self.begun[receiver]
-        yield self.round.compute(receiver, self.costs.add_number * n)
+    def _send(self, worker: int, action: Send) -> Steps:
+        """A message between workers, which is answered when the receiver has added the sums."""
+        costs, link, n_bytes = self._round.costs, self._round.cluster.link, action.piece.occupied
+        one, other = self._round.workers[worker], self._round.workers[action.session]
+        one.n_sent += 1
+        yield one.on_loop(costs.send + costs.send_byte * n_bytes)
+        yield from transfer(one, other, link, n_bytes)
+        yield other.on_loop(costs.receive + costs.receive_byte * n_bytes)
+        added = self._round.env.event()
+        self._do(action.session, self._protocols[action.session].arrive(action.piece, added))
+        yield added
+        yield from transfer(other, one, link, REPLY_BYTES)
+        self._do(worker, self._protocols[worker].done(action))
 
 
 def simulate(job: Job, cluster: Cluster, setting: Setting, costs: Costs) -> Measured:
