@@ -15,9 +15,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from numba import njit
+from numba import njit, types
 from numba.core import config
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.core.compiler_lock import global_compiler_lock
 
 from distboost.kernels._folders import Kept, folders
@@ -33,7 +35,34 @@ _missed, _missing = 0, threading.Lock()
 _settings: Any = config  # has no types
 
 # No fastmath: it lets the compiler reorder arithmetic, and a row's result would then depend on the row's place in the array.
-_options: Any = {"nogil": True, "error_model": "numpy"}
+_options: Any = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+
+
+class _Part(JITCodeLibrary):
+    """The code of a function for its callers: it is optimised and translated as a part of theirs, and never by itself."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    @property
+    def codegen(self) -> Any:
+        return self
+
+    def set_env(self, name: str, env: Any) -> None:
+        """Do nothing: there is no machine code whose environment this would be."""
+
+
+class _PartCompiler(Compiler):
+    def compile_extra(self, func: Any) -> Any:
+        self.state.library = _Part(self.state.targetctx.codegen(), func.__qualname__)
+        return super().compile_extra(func)
 
 
 def _njit(**options: Any) -> Any:
@@ -55,14 +84,33 @@ def _njit(**options: Any) -> Any:
 # Decorates small functions that are inlined into kernels.
 inlined: Any = _njit(inline="always", **_options)
 
+
+def _callable(**options: Any) -> Any:
+    """Return a decorator that compiles functions twice, at need: whole for Python, and as a `_Part` of compiled functions."""
+
+    def decorate(function: Any) -> Any:
+        whole = _njit(**options)(function)
+        part = _njit(**options, no_cpython_wrapper=True, pipeline_class=_PartCompiler)(function)
+
+        def get_call_template(args: Any, kws: Any) -> Any:
+            # Numba would compile a function again for each constant that it is called with.
+            values = tuple(types.unliteral(kind) for kind in args)
+            return part.get_call_template(values, {name: types.unliteral(kind) for name, kind in kws.items()})
+
+        whole.get_call_template, whole.get_overload = get_call_template, part.get_overload
+        return whole
+
+    return decorate
+
+
 # Decorates functions that kernels call. Their machine code is cached as a part of the kernel's.
-compiled: Any = _njit(**_options)
+compiled: Any = _callable(**_options)
 
 _without_references: Any = {"_nrt": False}
 
 # Decorates functions that are called very often with many arrays, and neither allocate nor call what does. Otherwise Numba counts
 # references, by atomic operations, wherever it does not see that it need not.
-uncounted: Any = _njit(**_options, **_without_references)
+uncounted: Any = _callable(**_options, **_without_references)
 
 
 def kernel(function: Any, *sources: Any, counted: bool = True) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from distboost.kernels._jit import compiled, inlined, kernel
 from distboost.kernels.exponential import exp, log1p
+from distboost.kernels.memory import floats, integers
 from distboost.kernels.simd_exp import is_beaten
 from distboost.kernels.simd_rows import add_times_row, put_row
 from distboost.kernels.tiles import EXPONENTIAL, LOGISTIC, tile_of, unit_of, weigh
@@ -204,7 +205,7 @@ def line_sides(scores, labels, weights, order, spans, leaves, s, shift, factor, 
     # OUT: out (5,) int64, in units of 1/factor
     n_classes = scores.shape[1]
     e, size = tile_of(n_classes)
-    z = np.empty(n_classes)
+    z = floats(n_classes)
     largest = 0.0
     for m in range(leaves.shape[0]):
         largest = max(largest, values[m].max() - values[m].min())
@@ -246,7 +247,7 @@ def table_sides(T, values, s, step, out):
     # IN: T (leaves, K, K) float64: the sums of e, by leaf and pair of classes; values (leaves, K) float64
     # OUT: out (4,) float64, in the units of T
     n_classes = values.shape[1]
-    z = np.empty(n_classes)
+    z = floats(n_classes)
     for m in range(values.shape[0]):
         v = values[m]
         for k in range(n_classes):
@@ -298,7 +299,7 @@ def risk(scores, labels, weights, order, s, shift, factor, error_factor, out, la
     # OUT: out (2,) int64: out[0] in units of 1/error_factor, out[1] of e^shift/factor;
     #      largest (1,) float64, in units of e^shift
     e, size = tile_of(scores.shape[1])
-    totals, judged = np.empty(size), np.zeros(2, np.int64)
+    totals, judged = floats(size), integers(2)
     for first in range(0, order.shape[0], size):
         n = min(size, order.shape[0] - first)
         weigh(scores, labels, order, first, n, s, EXPONENTIAL, shift, e)
@@ -329,7 +330,7 @@ def risk_and_residuals(
     # IN: as in `risk` and `residuals`
     # OUT: out (2,) int64, largest (1,) float64: as in `risk`; statistics (n, channels) int32, or int64 if wide
     e, size = tile_of(scores.shape[1])
-    totals, judged = np.empty(size), np.zeros(2, np.int64)
+    totals, judged = floats(size), integers(2)
     of_all = np.int64(0)
     for first in range(0, order.shape[0], size):
         n = min(size, order.shape[0] - first)
@@ -352,7 +353,7 @@ def link_risk(scores, labels, weights, s, link, shifts, factor, error_factor, ou
     # OUT: out (2,) int64: out[0] in units of 1/error_factor, out[1] of e^shifts[1]/factor;
     #      largest (2,) float64, in units of e^shifts
     n_classes = scores.shape[1]
-    u = np.empty(n_classes)
+    u = floats(n_classes)
     u_unit, loss_unit = exp(-shifts[0]), exp(-shifts[1])
     for i in range(scores.shape[0]):
         if weights[i] == 0.0:
@@ -384,8 +385,8 @@ def logistic_slopes(scores, labels, weights, order, spans, leaves, shift, factor
     # OUT: out (2, K, K, M) int64, in units of e^shift/factor
     n_classes = scores.shape[1]
     n_nodes = nodes.shape[0]
-    q = np.empty(n_nodes)
-    z = np.empty(n_nodes)
+    q = floats(n_nodes)
+    z = floats(n_nodes)
     for t in range(n_nodes):
         z[t] = exp(-nodes[t])
     shifted_factor = exp(-shift) * factor
