@@ -40,13 +40,7 @@ _options: Any = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True
 
 
 class _Part(JITCodeLibrary):
-    """The code of a function for its callers: it is optimised and translated as a part of theirs, and never by itself."""
-
-    def _optimize_functions(self, ll_module: Any) -> None:
-        ll_module.data_layout = self._codegen._data_layout
-
-    def _optimize_final_module(self) -> None:
-        pass
+    """The code of a function for its callers: it is optimised, but only translated to machine code as a part of theirs."""
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
@@ -217,7 +211,7 @@ def compilation_watched(tell: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Let Python collect no garbage. The compiler makes many objects, few of them garbage: to look for it takes a seventh of the time."""
+    """Let Python collect no garbage: the compiler makes many objects, and to look at them takes a seventh of its time."""
     collects = gc.isenabled()
     gc.disable()
     try:

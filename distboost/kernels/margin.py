@@ -116,8 +116,9 @@ def residuals(
         weigh(scores, labels, order, first, n, s, link, shift, u)
         if risk.shape[0]:
             add_risk(
-                scores, labels, weights, order, first, n, u, totals, risk_factor, error_factor, judged, risk, largest
-            )
+                scores, labels, weights, order, first, n, u, totals, risk_factor, error_factor, judged, risk,
+                largest,
+            )  # fmt: skip
         if out.shape[0]:
             of_all += put_residuals(labels, weights, order, first, n, u, unit, own, weight_factor, out)
     if risk.shape[0]:
@@ -287,7 +288,7 @@ def table_sides(T, values, s, step, out):
 
 @compiled
 def add_risk(scores, labels, weights, order, first, n, e, totals, factor, error_factor, judged, out, largest):
-    """Do what `residuals` does for the risk, for a tile's rows. The row weights go to judged[1] if the row is misclassified, else to judged[0]."""
+    """Do what `residuals` does for the risk, for a tile's rows. The weights of misclassified rows go to judged[1]."""
     # IN: as in `residuals`; e (n or more, K) float64: of `weigh`
     # OUT: totals (n or more,) float64: sum_k e[t, k]; judged, out (2,) int64; largest (1,) float64
     losses, most = np.int64(0), largest[0]

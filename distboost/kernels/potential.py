@@ -11,8 +11,6 @@ probability of the opposite, phi_t itself: all of its terms are positive, so tha
 potential depends on the gaps g_l, but not on their order. The kernels take them in ascending order, the nearest rival first.
 """
 
-import numpy as np
-
 from distboost.kernels._jit import inlined, kernel
 from distboost.kernels.memory import floats
 

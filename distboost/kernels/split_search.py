@@ -169,7 +169,8 @@ def _best_splits(
     best, own, is_open = floats(2), floats(2), integers(2)
     scan, work = new_scan(n_channels), new_work(n_channels)
     n_ordered = MOST_BINS if sets.shape[1] else 0
-    order, deviations = integers(n_ordered + 1), floats(n_ordered * (n_sums + 2)).reshape(n_ordered, n_sums + 2)
+    order = integers(n_ordered + 1)
+    deviations = floats(n_ordered * (n_sums + 2)).reshape(n_ordered, n_sums + 2)
     ordered = integers(n_ordered * n_channels).reshape(n_ordered, n_channels)
     for built in range(n_built):
         for side in range(n_sides):
@@ -197,8 +198,11 @@ def _best_splits(
                 if categorical[d]:
                     order_by(
                         ordering,
-                        (sums, first, stop, n_sums, limits.weight_channel, least_category, deviations, order, ordered),
-                    )
+                        (
+                            sums, first, stop, n_sums, limits.weight_channel, least_category, deviations, order,
+                            ordered,
+                        ),
+                    )  # fmt: skip
                     table, low, high = ordered, 0, order[MOST_BINS]
                 begin, n_bins = first_promising(table, low, high, P[side:], n_sums, best[side], scan)
                 if begin == n_bins:

@@ -1,7 +1,5 @@
 """Weights of the rows of a tile from their margins: see `margin`."""
 
-import numpy as np
-
 from distboost.kernels._jit import compiled, inlined
 from distboost.kernels.exponential import exp
 from distboost.kernels.memory import floats
