@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import inspect
 import logging
@@ -15,9 +16,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from numba import njit
+from numba import njit, types
 from numba.core import config
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.core.compiler_lock import global_compiler_lock
 
 from distboost.kernels._folders import Kept, folders
@@ -33,10 +36,36 @@ _missed, _missing = 0, threading.Lock()
 _settings: Any = config  # has no types
 
 # No fastmath: it lets the compiler reorder arithmetic, and a row's result would then depend on the row's place in the array.
-_options: Any = {"nogil": True, "error_model": "numpy"}
+_options: Any = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 
-def _njit(**options: Any) -> Any:
+class _Part(JITCodeLibrary):
+    """The code of a function for its callers: it is optimised, but only translated to machine code as a part of theirs."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    @property
+    def codegen(self) -> Any:
+        return self
+
+    def set_env(self, name: str, env: Any) -> None:
+        """Do nothing: there is no machine code whose environment this would be."""
+
+
+class _PartCompiler(Compiler):
+    def compile_extra(self, func: Any) -> Any:
+        self.state.library = _Part(self.state.targetctx.codegen(), func.__qualname__)
+        return super().compile_extra(func)
+
+    def define_pipelines(self) -> Any:
+        # Python calls no part. Until now, parts have a kernel's options: so they share what they call of Numba.
+        self.state.flags.no_cpython_wrapper = True
+        return super().define_pipelines()
+
+
+def _njit(compiler: type[Compiler] = Compiler, **options: Any) -> Any:
     """Return a decorator that compiles functions, also where NUMBA_DISABLE_JIT says not to.
 
     Whoever sets that debugs or covers functions of their own. Kernels emit machine instructions, which Python does not have.
@@ -45,7 +74,7 @@ def _njit(**options: Any) -> Any:
     def decorate(function: Any) -> Any:
         was, _settings.DISABLE_JIT = _settings.DISABLE_JIT, 0
         try:
-            return njit(**options)(function)
+            return njit(pipeline_class=compiler, **options)(function)
         finally:
             _settings.DISABLE_JIT = was
 
@@ -55,14 +84,33 @@ def _njit(**options: Any) -> Any:
 # Decorates small functions that are inlined into kernels.
 inlined: Any = _njit(inline="always", **_options)
 
+
+def _callable(**options: Any) -> Any:
+    """Return a decorator that compiles functions twice, at need: whole for Python, and as a `_Part` of compiled functions."""
+
+    def decorate(function: Any) -> Any:
+        whole = _njit(**options)(function)
+        part = _njit(_PartCompiler, **options)(function)
+
+        def get_call_template(args: Any, kws: Any) -> Any:
+            # Numba would compile a function again for each constant that it is called with.
+            values = tuple(types.unliteral(kind) for kind in args)
+            return part.get_call_template(values, {name: types.unliteral(kind) for name, kind in kws.items()})
+
+        whole.get_call_template, whole.get_overload = get_call_template, part.get_overload
+        return whole
+
+    return decorate
+
+
 # Decorates functions that kernels call. Their machine code is cached as a part of the kernel's.
-compiled: Any = _njit(**_options)
+compiled: Any = _callable(**_options)
 
 _without_references: Any = {"_nrt": False}
 
 # Decorates functions that are called very often with many arrays, and neither allocate nor call what does. Otherwise Numba counts
 # references, by atomic operations, wherever it does not see that it need not.
-uncounted: Any = _njit(**_options, **_without_references)
+uncounted: Any = _callable(**_options, **_without_references)
 
 
 def kernel(function: Any, *sources: Any, counted: bool = True) -> Any:
@@ -134,7 +182,7 @@ def _once(compile_kernel: Callable[[Any], Any], dispatcher: Any) -> Callable[[An
         for tell in [*_watching]:
             tell()
         # Numba's own lock comes first: a thread that compiles a caller holds that one when it comes to this kernel.
-        with global_compiler_lock, _locked(paths[0].with_suffix(".lock")):
+        with global_compiler_lock, _locked(paths[0].with_suffix(".lock")), _without_collection():
             return compile_kernel(sig)  # loads the code if another process has compiled it in the meantime
 
     return compile_or_load
@@ -159,6 +207,18 @@ def compilation_watched(tell: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         _watching.remove(tell)
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Let Python collect no garbage: the compiler makes many objects, and to look at them takes a seventh of its time."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import numpy as np
 
 from distboost.kernels._jit import kernel
+from distboost.kernels.memory import floats
 
 
 @kernel
@@ -14,7 +15,7 @@ def bin_rows(X, edges, edge_offsets, out):
     # IN: X (n, D) float; edges (E,) float64: those of feature d are edges[edge_offsets[d]:edge_offsets[d + 1]], at most 254,
     #     ascending; edge_offsets (D + 1,) int64
     # OUT: out (n, D) uint8
-    padded = np.empty(256)
+    padded = floats(256)
     for d in range(X.shape[1]):
         n_edges = edge_offsets[d + 1] - edge_offsets[d]
         for b in range(padded.shape[0]):
@@ -103,7 +104,7 @@ def merge_distinct(values, sizes, limit, known, counts):
     # IN: values (m,) float64: the values of feature 0 in ascending order, then those of feature 1, and so on; sizes (D,) int64:
     #     the number of each feature's values, or limit + 1 if there are too many: then `values` holds none of them
     # OUT: known (D, limit) float64: the first counts[d] of feature d are used, in ascending order; counts (D,) int64
-    merged = np.empty(limit)
+    merged = floats(limit)
     first = 0
     for d in range(sizes.shape[0]):
         if sizes[d] > limit:

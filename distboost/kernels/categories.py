@@ -1,9 +1,13 @@
 """Splits of categories: the order in which a node's categories are scanned, the set that goes left, and the bins of values."""
 
 import numpy as np
+from numba import types
 
 from distboost.kernels._jit import compiled, inlined, kernel
+from distboost.kernels.by_address import address_of
+from distboost.kernels.memory import floats
 
+MOST_BINS = 256  # of a feature, with that of missing values
 SET_WORDS = 4  # of 64 bits: a set has one bit for each bin
 # Categories with fewer rows in a node are unknown there. The means of others are shrunk by as many rows of the node.
 MIN_ROWS = 10
@@ -36,23 +40,23 @@ def fill_set(sets, m, order, n_left, n, rest):
             sets[m, b >> 6] &= ~bit
 
 
-@compiled
-def order_bins(sums, first, stop, n_sums, count_channel, weight_channel, least, deviations, order, table):
-    """Order the categories of a node by the projection of their mean statistic on its leading direction; return their number n.
+@kernel
+def order_bins(sums, first, stop, n_sums, weight_channel, least, deviations, order, table):
+    """Order the categories of a node by the projection of their mean statistic on its leading direction.
 
-    table[:n] are the sums of the bins `order`, and table[n] those of the missing values and of the bins with too few rows, which
-    are unknown in this node. Ties go to the lower bin. The means, and the sums of the statistic in table[:n], are shrunk: see
-    `shrink`.
+    order[MOST_BINS] becomes their number n. table[:n] are the sums of the bins `order`, and table[n] those of the missing values
+    and of the bins with too few rows, which are unknown in this node. Ties go to the lower bin. The means, and the sums of the
+    statistic in table[:n], are shrunk: see `shrink`.
     """
     # IN: sums (total bins, channels) int64: the feature's bins first .. stop - 1, then the missing values; n_sums sums of the
     #     statistic, the number of rows and their weight, which is below `least` if it is that of too few rows
-    # OUT: deviations (bins, n_sums + 2) float64: working memory; order (bins,) int64; table (bins + 1, channels) int64
+    # OUT: deviations (bins, n_sums + 2) float64: working memory; order (MOST_BINS + 1,) int64; table (bins + 1, channels) int64
     n = 0
     for j in range(first, stop):
-        if sums[j, count_channel] >= MIN_ROWS or sums[j, weight_channel] >= least:
+        if sums[j, n_sums] >= MIN_ROWS or sums[j, weight_channel] >= least:
             order[n] = j - first
             n += 1
-    pool = np.zeros(n_sums)
+    pool = floats(n_sums)
     if n_sums > 0:
         shrink(sums, first, n_sums, weight_channel, least, deviations, order, n, pool)
         project(sums, first, n_sums, weight_channel, deviations, order, n)
@@ -73,7 +77,17 @@ def order_bins(sums, first, stop, n_sums, count_channel, weight_channel, least, 
                 own = np.int64(np.floor(shrunk(np.float64(table[i, c]), weight, least, pool[c])))
                 table[i, c] = own if i < n - 1 else known
                 known -= table[i, c]
-    return n
+    order[MOST_BINS] = n
+
+
+# The types of its arguments.
+_integer, _integers = types.int64, types.int64[:, ::1]
+ORDERING = (_integers, *[_integer] * 5, types.float64[:, ::1], types.int64[::1], _integers)
+
+
+def ordering_of(categorical: np.ndarray) -> int:
+    """Return the address of `order_bins`, given whether each feature has categories, (D,) bool: 0 if none has."""
+    return address_of(order_bins, ORDERING) if categorical.any() else 0
 
 
 @inlined
@@ -122,7 +136,7 @@ def project(sums, first, n_sums, weight_channel, deviations, order, n):
     for i in range(n):
         total += np.float64(sums[first + order[i], weight_channel])
     total = max(total, 1.0)
-    v, following = np.zeros(n_sums), np.zeros(n_sums)
+    v, following = floats(n_sums), floats(n_sums)
     for c in range(n_sums):
         mean = 0.0
         for i in range(n):

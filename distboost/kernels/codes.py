@@ -9,6 +9,7 @@ import numpy as np
 from distboost.kernels._jit import inlined, kernel
 from distboost.kernels.exponential import exp
 from distboost.kernels.margin import times
+from distboost.kernels.memory import floats
 
 
 @inlined
@@ -30,7 +31,7 @@ def code_sides(scores, labels, weights, order, code, shift, factor, weight_facto
     # OUT: out (n, channels) int32, or int64 if wide: N and P in units of 1/factor, the row weight in units of
     #      1/weight_factor; channels > 2 C, or > 2 C + 1 with the row weight
     n_columns = code.shape[1]
-    w = np.empty(n_columns)
+    w = floats(n_columns)
     for j in range(order.shape[0]):
         i = order[j]
         y = labels[i]

@@ -5,6 +5,7 @@ import numpy as np
 from distboost.kernels._jit import kernel
 from distboost.kernels.exponential import exp
 from distboost.kernels.margin import linked_weights, times
+from distboost.kernels.memory import floats, integers
 from distboost.kernels.partition import goes_left
 from distboost.kernels.tiles import EXPONENTIAL
 
@@ -28,8 +29,8 @@ def corrective_slopes(
     # OUT: slopes (T, K) int64, in units of e^shift/factor; loss (K,) int64, of which loss[0] is used, in units of
     #      e^loss_shift/factor; largest (2,) float64, in units of e^shift and e^loss_shift
     n_stumps, n_classes = W.shape
-    h = np.empty(n_stumps, np.int64)
-    F, u, V = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes, np.int64)
+    h = integers(n_stumps)
+    F, u, V = floats(n_classes), floats(n_classes), integers(n_classes)
     unit, loss_unit = exp(-shift), exp(-loss_shift)
     for j in range(order.shape[0]):
         i = order[j]

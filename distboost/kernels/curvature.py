@@ -4,6 +4,7 @@ import numpy as np
 
 from distboost.kernels._jit import kernel
 from distboost.kernels.margin import times
+from distboost.kernels.memory import integers
 
 SMALL = 2.0**-24  # classes of smaller probability have no products with others
 
@@ -18,7 +19,7 @@ def add_curvatures(p, g, weights, factor, out):
     # IN: p, g (n, K) float64; weights (n,) float64
     # OUT: out (2 K, 2 K) int64, in units of 1/factor: s_0, .. s_(K - 1), b_0, .. b_(K - 1)
     n, n_classes = p.shape
-    large = np.empty(n_classes, np.int64)
+    large = integers(n_classes)
     for i in range(n):
         n_large = 0
         for k in range(n_classes):

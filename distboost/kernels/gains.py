@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from distboost.kernels._jit import compiled, inlined
+from distboost.kernels.memory import floats
 from distboost.kernels.simd import LANES, add_squares
 
 _LANES = np.uintp(LANES)
@@ -245,7 +246,7 @@ def direction_value(S, n):
 @compiled
 def direction_pairs(L, R, m, n, context, out):
     """Set out[t] = |L[t]| + |R[t]|."""
-    right = np.empty(out.shape[0])
+    right = floats(out.shape[0])
     squares(L, R, m, n, out, right)
     for t in range(m):
         out[t] = np.sqrt(out[t]) + np.sqrt(right[t])
@@ -295,7 +296,7 @@ def newton_value(total, S, context):
 @compiled
 def newton_pairs(L, R, m, n, context, out):
     """Set out[t] to the sum of `newton_value` over the two sides."""
-    right = np.empty(out.shape[0])
+    right = floats(out.shape[0])
     squares(L, R, m, n, out, right)
     for t in range(m):
         out[t] = newton_value(out[t], L[t], context) + newton_value(right[t], R[t], context)

@@ -59,6 +59,7 @@ class Growth(NamedTuple):
     n_sums: int  # channels of a histogram that hold sums of the statistic
     weighted: bool  # whether histograms sum row weights
     least_category: int  # the weight of a category that is known in a node
+    ordering: int  # of the features: see `ordering_of`
     context: np.ndarray  # (2, k) float64: of the gain
 
 
@@ -91,7 +92,7 @@ def growth_of(search: Any, summation: Any, data: Data, growth: Growth, memory: M
     some, pool, spans, best = data.features, memory.pool, data.spans, memory.found
     n, flag = growth.n_sums, growth.weighted
     searches = kinds_of(
-        pool, some, some, some, data.offsets, data.categorical, n, flag, growth.context, n, n, n, best
+        pool, some, some, some, data.offsets, data.categorical, n, flag, growth.context, n, n, n, n, best
     )
     sums = kinds_of(data.rows, spans[0], spans[0], n, some, some, data.offsets, flag, memory.tile, some, pool)
     divides = kinds_of(
@@ -252,7 +253,7 @@ def _find_splits(calls, data, growth, min_weight, slot, node, sibling, n_sibling
         (
             memory.pool, slot[node : node + 1], slot[sibling : sibling + n_siblings], data.features,
             data.offsets, data.categorical, growth.n_sums, growth.weighted, growth.context, growth.min_rows,
-            min_weight, growth.least_category, memory.found,
+            min_weight, growth.least_category, growth.ordering, memory.found,
         ),
     )  # fmt: skip
 

@@ -17,6 +17,7 @@ import numpy as np
 from numba import carray  # type: ignore[attr-defined]
 
 from distboost.kernels._jit import kernel
+from distboost.kernels.memory import integers
 from distboost.kernels.simd import SUM_LANES, flush_adding, flush_storing, padded, pointer, prefetch
 from distboost.kernels.simd_bins import LINE, add_lanes, add_lines, add_sums
 
@@ -199,7 +200,7 @@ def narrow_histogram(rows, start, stop, tile_rows, features, constant, offsets, 
     #     tile_rows: no sum over so many rows exceeds LARGEST; features (f,) int64, at least one;
     #     constant (g,) int64: other features, of which all rows have the same bin; the rest as in `dense_histogram`
     # OUT: tile (bins, channels) int32; pool (slots, total bins, channels) int64
-    bases = np.empty(features.shape[0], np.int64)
+    bases = integers(features.shape[0])
     n_bins = 0
     for f in range(features.shape[0]):
         bases[f] = n_bins
@@ -294,7 +295,7 @@ def add_constant(tile, n_bins, bins, constant, offsets, is_new, sums):
     # IN: tile (bins, channels) int32; bins (n, D) uint8; constant (f,) int64: features of which all rows have the same bin;
     #     offsets (D + 1,) int64
     # OUT: sums (total bins, channels) int64; if `is_new`, its content is replaced
-    total = np.zeros(tile.shape[1], np.int64)
+    total = integers(tile.shape[1])
     for b in range(n_bins):
         for c in range(tile.shape[1]):
             total[c] += tile[b, c]

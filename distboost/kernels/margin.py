@@ -9,6 +9,7 @@ import numpy as np
 
 from distboost.kernels._jit import compiled, inlined, kernel
 from distboost.kernels.exponential import exp, log1p
+from distboost.kernels.memory import floats, integers
 from distboost.kernels.simd_exp import is_beaten
 from distboost.kernels.simd_rows import add_times_row, put_row
 from distboost.kernels.tiles import EXPONENTIAL, LOGISTIC, tile_of, unit_of, weigh
@@ -89,21 +90,39 @@ def put_residuals(labels, weights, order, first, n, u, unit, own, weight_factor,
 
 
 @kernel
-def residuals(scores, labels, weights, order, s, link, own, shift, factor, weight_factor, out):
+def residuals(
+    scores, labels, weights, order, s, link, own, shift, factor, weight_factor, out, risk_factor, error_factor,
+    risk, largest,
+):  # fmt: skip
     """Set out[i] = (V[i, 0], ..., V[i, K-1], 1, row weight): V[i, y_i] = own sum_k u[i, k], V[i, k] = -u[i, k] for k != y_i.
 
-    If weight_factor is 0, the row weight is left out. Return the sum of all u[i, k], an integer in units of 1/factor.
+    If weight_factor is 0, the row weight is left out. Return the sum of all u[i, k], an integer in units of 1/factor. If `out`
+    has no rows, leave all that out.
+
+    With the exponential link, add the row weights of misclassified rows to risk[0], and sum_k e[i, k] of all rows to risk[1],
+    unless `risk` is empty. largest[0] is raised to the largest sum_k e[i, k] of one row. The predicted class is the one with the
+    largest score; ties go to the first class.
     """
     # IN: scores (n, K) float; labels (n,) int32; weights (n,) float64; order (r,) int32: the rows in use; 0 <= own <= 1
     # OUT: out (n, channels) int32, or int64 if wide: V in units of 1/factor, the row weight in units of 1/weight_factor;
-    #      channels > K, or > K + 1 with the row weight
+    #      channels > K, or > K + 1 with the row weight; risk (2,) or (0,) int64: risk[0] in units of 1/error_factor, risk[1] of
+    #      e^shift/risk_factor; largest (1,) float64, in units of e^shift
     u, size = tile_of(scores.shape[1])
+    totals, judged = floats(size), integers(2)
     unit = unit_of(link, shift, factor)
     of_all = np.int64(0)
     for first in range(0, order.shape[0], size):
         n = min(size, order.shape[0] - first)
         weigh(scores, labels, order, first, n, s, link, shift, u)
-        of_all += put_residuals(labels, weights, order, first, n, u, unit, own, weight_factor, out)
+        if risk.shape[0]:
+            add_risk(
+                scores, labels, weights, order, first, n, u, totals, risk_factor, error_factor, judged, risk,
+                largest,
+            )  # fmt: skip
+        if out.shape[0]:
+            of_all += put_residuals(labels, weights, order, first, n, u, unit, own, weight_factor, out)
+    if risk.shape[0]:
+        risk[0] += judged[1]
     return of_all
 
 
@@ -204,7 +223,7 @@ def line_sides(scores, labels, weights, order, spans, leaves, s, shift, factor, 
     # OUT: out (5,) int64, in units of 1/factor
     n_classes = scores.shape[1]
     e, size = tile_of(n_classes)
-    z = np.empty(n_classes)
+    z = floats(n_classes)
     largest = 0.0
     for m in range(leaves.shape[0]):
         largest = max(largest, values[m].max() - values[m].min())
@@ -246,7 +265,7 @@ def table_sides(T, values, s, step, out):
     # IN: T (leaves, K, K) float64: the sums of e, by leaf and pair of classes; values (leaves, K) float64
     # OUT: out (4,) float64, in the units of T
     n_classes = values.shape[1]
-    z = np.empty(n_classes)
+    z = floats(n_classes)
     for m in range(values.shape[0]):
         v = values[m]
         for k in range(n_classes):
@@ -269,8 +288,8 @@ def table_sides(T, values, s, step, out):
 
 @compiled
 def add_risk(scores, labels, weights, order, first, n, e, totals, factor, error_factor, judged, out, largest):
-    """Do what `risk` does, for a tile's rows. The row weights go to judged[1] if the row is misclassified, else to judged[0]."""
-    # IN: as in `risk`; e (n or more, K) float64: of `weigh`
+    """Do what `residuals` does for the risk, for a tile's rows. The weights of misclassified rows go to judged[1]."""
+    # IN: as in `residuals`; e (n or more, K) float64: of `weigh`
     # OUT: totals (n or more,) float64: sum_k e[t, k]; judged, out (2,) int64; largest (1,) float64
     losses, most = np.int64(0), largest[0]
     for t in range(n):
@@ -288,63 +307,8 @@ def add_risk(scores, labels, weights, order, first, n, e, totals, factor, error_
 
 
 @kernel
-def risk(scores, labels, weights, order, s, shift, factor, error_factor, out, largest):
-    """Add the row weights of misclassified rows to out[0], and sum_k e[i, k] of all rows to out[1].
-
-    largest[0] is raised to the largest sum_k e[i, k] of one row. The predicted class is the one with the largest score; ties go
-    to the first class.
-    """
-    # IN: scores (n, K) float; labels (n,) int32; weights (n,) float64; order (r,) int32: the rows in use
-    # OUT: out (2,) int64: out[0] in units of 1/error_factor, out[1] of e^shift/factor;
-    #      largest (1,) float64, in units of e^shift
-    e, size = tile_of(scores.shape[1])
-    totals, judged = np.empty(size), np.zeros(2, np.int64)
-    for first in range(0, order.shape[0], size):
-        n = min(size, order.shape[0] - first)
-        weigh(scores, labels, order, first, n, s, EXPONENTIAL, shift, e)
-        add_risk(
-            scores, labels, weights, order, first, n, e, totals, factor, error_factor, judged, out, largest
-        )
-    out[0] += judged[1]
-
-
-@kernel
-def risk_and_residuals(
-    scores,
-    labels,
-    weights,
-    order,
-    s,
-    shift,
-    factor,
-    error_factor,
-    out,
-    largest,
-    own,
-    unit,
-    weight_factor,
-    statistics,
-):
-    """Do what `risk` and then `residuals` do with the exponential link; weights are rounded to 1/unit in `statistics`."""
-    # IN: as in `risk` and `residuals`
-    # OUT: out (2,) int64, largest (1,) float64: as in `risk`; statistics (n, channels) int32, or int64 if wide
-    e, size = tile_of(scores.shape[1])
-    totals, judged = np.empty(size), np.zeros(2, np.int64)
-    of_all = np.int64(0)
-    for first in range(0, order.shape[0], size):
-        n = min(size, order.shape[0] - first)
-        weigh(scores, labels, order, first, n, s, EXPONENTIAL, shift, e)
-        add_risk(
-            scores, labels, weights, order, first, n, e, totals, factor, error_factor, judged, out, largest
-        )
-        of_all += put_residuals(labels, weights, order, first, n, e, unit, own, weight_factor, statistics)
-    out[0] += judged[1]
-    return of_all
-
-
-@kernel
 def link_risk(scores, labels, weights, s, link, shifts, factor, error_factor, out, largest):
-    """Do what `risk` does, for the other links: the loss of each row is added to out[1].
+    """Do what `residuals` does for the risk, for the other links: the loss of each row is added to out[1].
 
     largest[0] is raised to the largest sum_k u[i, k] of one row, largest[1] to the largest loss of one row.
     """
@@ -352,7 +316,7 @@ def link_risk(scores, labels, weights, s, link, shifts, factor, error_factor, ou
     # OUT: out (2,) int64: out[0] in units of 1/error_factor, out[1] of e^shifts[1]/factor;
     #      largest (2,) float64, in units of e^shifts
     n_classes = scores.shape[1]
-    u = np.empty(n_classes)
+    u = floats(n_classes)
     u_unit, loss_unit = exp(-shifts[0]), exp(-shifts[1])
     for i in range(scores.shape[0]):
         if weights[i] == 0.0:
@@ -384,8 +348,8 @@ def logistic_slopes(scores, labels, weights, order, spans, leaves, shift, factor
     # OUT: out (2, K, K, M) int64, in units of e^shift/factor
     n_classes = scores.shape[1]
     n_nodes = nodes.shape[0]
-    q = np.empty(n_nodes)
-    z = np.empty(n_nodes)
+    q = floats(n_nodes)
+    z = floats(n_nodes)
     for t in range(n_nodes):
         z[t] = exp(-nodes[t])
     shifted_factor = exp(-shift) * factor

@@ -11,9 +11,8 @@ probability of the opposite, phi_t itself: all of its terms are positive, so tha
 potential depends on the gaps g_l, but not on their order. The kernels take them in ascending order, the nearest rival first.
 """
 
-import numpy as np
-
 from distboost.kernels._jit import inlined, kernel
+from distboost.kernels.memory import floats
 
 # A term smaller than this fraction of a sum does not change the sum.
 NEGLIGIBLE = 2.0**-60
@@ -42,7 +41,7 @@ def level_weights(one, level):
     # IN: one (t + 1,) float64, the weight of m votes for one rival
     # OUT: level (K - 1, t + 2, t + 1) float64, zero on entry
     t = one.shape[0] - 1
-    others = np.zeros(t + 1)  # others[n]: the weight of n votes for the c - 1 others
+    others = floats(t + 1)  # others[n]: the weight of n votes for the c - 1 others
     others[0] = 1.0
     for c in range(level.shape[0]):
         for a in range(t, -1, -1):
@@ -101,8 +100,8 @@ def error_probabilities(gaps, own, one, level, out):
     # OUT: out (m,) float64: probabilities
     t = own.shape[0] - 1
     free = level[gaps.shape[1] - 1, 0]  # free[n]: the weight of n votes for the rivals, in any way
-    ok, spare = np.empty(t + 1), np.empty(t + 1)
-    above = np.zeros(t + 2)  # above[j]: the weight of all outcomes with at least j own votes
+    ok, spare = floats(t + 1), floats(t + 1)
+    above = floats(t + 2)  # above[j]: the weight of all outcomes with at least j own votes
     for j in range(t, -1, -1):
         above[j] = above[j + 1] + own[j] * free[t - j]
     for i in range(gaps.shape[0]):

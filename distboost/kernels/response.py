@@ -54,7 +54,7 @@ def class_sums(scores, labels, weights, order, spans, leaves, s, shift, factor, 
 
 @kernel
 def response_risk(scores, labels, weights, s, shift, factor, error_factor, out, largest):
-    """Add the row weights of misclassified rows to out[0], as `margin.risk` does, and w_i to out[1 + b] for its window b.
+    """Add the row weights of misclassified rows to out[0], as `margin.residuals` does, and w_i to out[1 + b] for its window b.
 
     largest[0] is raised to the largest exponent -s F[i, y_i] - shift.
     """

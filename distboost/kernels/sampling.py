@@ -8,6 +8,7 @@ import numpy as np
 
 from distboost.kernels._jit import kernel
 from distboost.kernels.margin import add_risk, times
+from distboost.kernels.memory import floats, integers
 from distboost.kernels.random import number
 from distboost.kernels.tiles import EXPONENTIAL, tile_of, unit_of, weigh
 
@@ -43,7 +44,7 @@ def risk_and_totals(
     # IN: as in `risk`
     # OUT: out (2,) int64, largest (1,) float64: as in `risk`; magnitudes (n,) float64
     e, size = tile_of(scores.shape[1])
-    totals, judged = np.empty(size), np.zeros(2, np.int64)
+    totals, judged = floats(size), integers(2)
     for first in range(0, rows.shape[0], size):
         n = min(size, rows.shape[0] - first)
         weigh(scores, labels, rows, first, n, s, EXPONENTIAL, shift, e)

@@ -10,6 +10,7 @@ import numpy as np
 from distboost.kernels._jit import compiled, kernel
 from distboost.kernels.exponential import exp
 from distboost.kernels.margin import parts, put_residuals, times
+from distboost.kernels.memory import floats, integers
 from distboost.kernels.simd import LANES
 from distboost.kernels.simd_exp import WIDE, divide_row, exp_rows, is_beaten, log1p_rows, subtract_row
 from distboost.kernels.simd_rows import add_slopes, add_times_row, prefetch_row
@@ -86,7 +87,7 @@ def risk(scores, labels, weights, order, s, shifts, factor, error_factor, out, l
     # IN: as in `margin.link_risk`; order (r,) int32: the rows in use
     # OUT: out (2,) int64, largest (2,) float64: as in `margin.link_risk`
     u, size = tile_of(scores.shape[1])
-    losses, judged = np.zeros((2, TILE_ROWS)), np.zeros(2, np.int64)
+    losses, judged = floats(2 * TILE_ROWS).reshape(2, TILE_ROWS), integers(2)
     units = np.array([exp(-shifts[0]), exp(-shifts[1])])
     for first in range(0, order.shape[0], size):
         n = min(size, order.shape[0] - first)
@@ -119,7 +120,7 @@ def risk_and_residuals(
     # IN: as in `risk` and `margin.residuals`
     # OUT: out (2,) int64, largest (2,) float64: as in `risk`; statistics (n, channels) int32, or int64 if wide
     u, size = tile_of(scores.shape[1])
-    losses, judged = np.zeros((2, TILE_ROWS)), np.zeros(2, np.int64)
+    losses, judged = floats(2 * TILE_ROWS).reshape(2, TILE_ROWS), integers(2)
     units = np.array([exp(-shifts[0]), exp(-shifts[1])])
     unit = unit_of(SOFTMAX, shift, unit_factor)
     of_all = np.int64(0)
@@ -176,7 +177,7 @@ def softmax_slopes(scores, labels, weights, order, spans, leaves, logs, factor, 
     e, size = tile_of(n_classes)
     z = np.zeros((n_classes + WIDE // LANES, LANES))
     zv = np.zeros((n_classes, LANES))
-    units = np.empty(LANES)
+    units = floats(LANES)
     for c in range(LANES):
         units[c] = exp(-logs[c]) * factor
     largest = 0.0

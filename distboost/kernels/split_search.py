@@ -9,14 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from distboost.kernels import simd
-from distboost.kernels._jit import inlined, kernel, uncounted
-from distboost.kernels.categories import fill_set, order_bins
+from distboost.kernels._jit import compiled, inlined, kernel, uncounted
+from distboost.kernels.by_address import caller
+from distboost.kernels.categories import MOST_BINS, ORDERING, fill_set
 from distboost.kernels.gains import Gain
+from distboost.kernels.memory import floats, integers
 from distboost.kernels.side_lanes import pass_bins
 
 CHUNK = 32  # thresholds: their sums stay in the first-level cache
-MOST_BINS = 256  # of a feature, with that of missing values
 _LANES = np.uintp(simd.SUM_LANES)
+
+order_by = caller(ORDERING)
 
 # The functions of the gain that the search is compiled for, and those compiled for the gain: `best_splits_by` puts them in their
 # place.
@@ -66,20 +69,21 @@ class Work(NamedTuple):
     found: Thresholds
 
 
-@kernel
+@compiled
 def new_scan(n_channels):
     """Return a scan for histograms with so many channels."""
-    sides = np.empty((2, 2, n_channels), np.int64)
-    return Scan(np.empty(MOST_BINS + simd.LANES, np.int64), sides[0], sides[1], np.empty((2, CHUNK)))
+    sides = integers(4 * n_channels).reshape(2, 2, n_channels)
+    squares = floats(2 * CHUNK).reshape(2, CHUNK)
+    return Scan(integers(MOST_BINS + simd.LANES), sides[0], sides[1], squares)
 
 
-@kernel
+@compiled
 def new_work(n_channels):
     """Return working memory for histograms with so many channels."""
     width = -(-n_channels // simd.LANES) * simd.LANES
-    sides = np.zeros((2, CHUNK, width))
-    counts = np.empty((3, CHUNK), np.int64)
-    values = np.empty((2, CHUNK))
+    sides = floats(2 * CHUNK * width).reshape(2, CHUNK, width)
+    counts = integers(3 * CHUNK).reshape(3, CHUNK)
+    values = floats(2 * CHUNK).reshape(2, CHUNK)
     found = Thresholds(sides[0], sides[1], counts[0], counts[1], counts[2])
     return Work(values[0], values[1], found)
 
@@ -103,7 +107,7 @@ def subtract_features(a, b, features, offsets):
         subtract(a, b, offsets[d], offsets[d + 1])
 
 
-@kernel
+@compiled
 def add_up(sums, offsets, feature, out):
     """Set out to the sums over all rows of a node, from the bins of one feature."""
     # IN: sums (total bins, channels) int64; offsets (D + 1,) int64
@@ -141,7 +145,7 @@ def with_globals(function: Any, namespace: dict[str, Any], suffix: str) -> Funct
 
 def _best_splits(
     pool, slots, parents, features, offsets, categorical, n_sums, weighted, context, min_rows,
-    min_weight, least_category, out,
+    min_weight, least_category, ordering, out,
 ):  # fmt: skip
     """Find the best split of each node. Ties go to the lowest feature, then the lowest threshold, then to missing values left.
 
@@ -153,19 +157,21 @@ def _best_splits(
     come later, in prediction, go to the heavier side.
     """
     # IN: slots (m,) int64; parents (m,) or (0,) int64; features (f,) int64: those to search;
-    #     offsets (D + 1,) int64; categorical (D,) bool; context (2, k) float64; least_category: the weight of a known category
+    #     offsets (D + 1,) int64; categorical (D,) bool; context (2, k) float64; least_category: the weight of a known category;
+    #     ordering: the address of `order_bins`, if a feature has categories
     # OUT: pool (slots, total bins, channels) int64: n_sums sums, then the number of rows, then their row weights if
     #     `weighted`; out: BestSplits
     gain, value, feature, split_bin, missing_left, n_left, n_right, left_sums, sets = out
     n_built, n_channels = slots.shape[0], pool.shape[2]
     n_sides = 2 if parents.shape[0] else 1
     limits = Limits(n_sums, n_sums + weighted, min_rows, min_weight)
-    P = np.zeros((2, n_channels), np.int64)
-    best, own, is_open = np.zeros(2), np.zeros(2), np.zeros(2, np.bool_)
+    P = integers(2 * n_channels).reshape(2, n_channels)
+    best, own, is_open = floats(2), floats(2), integers(2)
     scan, work = new_scan(n_channels), new_work(n_channels)
     n_ordered = MOST_BINS if sets.shape[1] else 0
-    order, deviations = np.empty(n_ordered, np.int64), np.empty((n_ordered, n_sums + 2))
-    ordered = np.empty((n_ordered, n_channels), np.int64)
+    order = integers(n_ordered + 1)
+    deviations = floats(n_ordered * (n_sums + 2)).reshape(n_ordered, n_sums + 2)
+    ordered = integers(n_ordered * n_channels).reshape(n_ordered, n_channels)
     for built in range(n_built):
         for side in range(n_sides):
             sums = pool[parents[built]] if side == 1 else pool[slots[built]]
@@ -190,11 +196,14 @@ def _best_splits(
                     continue
                 table, low, high = sums, first, stop
                 if categorical[d]:
-                    table, low = ordered, 0
-                    high = order_bins(
-                        sums, first, stop, n_sums, n_sums, limits.weight_channel, least_category, deviations, order,
-                        ordered,
+                    order_by(
+                        ordering,
+                        (
+                            sums, first, stop, n_sums, limits.weight_channel, least_category, deviations, order,
+                            ordered,
+                        ),
                     )  # fmt: skip
+                    table, low, high = ordered, 0, order[MOST_BINS]
                 begin, n_bins = first_promising(table, low, high, P[side:], n_sums, best[side], scan)
                 if begin == n_bins:
                     continue
@@ -315,7 +324,7 @@ def _best_threshold(sums, stop, begin, n_bins, P, best, context, limits, scan, w
     return best, cut, rows_left, missing_left
 
 
-@kernel
+@compiled
 def may_split(P, limits):
     """Return whether a node has enough rows and weight for two children."""
     # IN: P (channels,) int64: the sums of the node
@@ -323,7 +332,7 @@ def may_split(P, limits):
     return n_rows >= 2 * limits.min_rows and weight >= 2 * limits.min_weight
 
 
-@kernel
+@compiled
 def add_left(sums, first, cut, stop, missing_left, out):
     """Set out to the sums over the bins first .. cut, and over the missing values in bin `stop` if they go left."""
     # IN: sums (bins, channels) int64
@@ -335,7 +344,7 @@ def add_left(sums, first, cut, stop, missing_left, out):
                 out[c] += sums[j, c]
 
 
-@kernel
+@compiled
 def add_categories(sums, first, categories, missing, missing_left, out):
     """Set out to the sums over some categories, and over the missing values if they go left."""
     # IN: sums (bins, channels) int64, those of the feature from `first`; categories (m,) int64: their bins in the feature;

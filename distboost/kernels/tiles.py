@@ -1,9 +1,8 @@
 """Weights of the rows of a tile from their margins: see `margin`."""
 
-import numpy as np
-
 from distboost.kernels._jit import compiled, inlined
 from distboost.kernels.exponential import exp
+from distboost.kernels.memory import floats
 from distboost.kernels.simd_exp import WIDE, divide_row, exp_rows, logistic_rows, subtract_row
 from distboost.kernels.simd_rows import prefetch_row
 
@@ -19,7 +18,8 @@ TILE_SIZE = 2048
 def tile_of(n_classes):
     """Return an array for the weights of a tile, and the tile's number of rows. The array has more rows: lanes reach beyond."""
     n = min(max(TILE_SIZE // n_classes, 1), TILE_ROWS)
-    return np.zeros((n + 1 + WIDE // n_classes, n_classes)), n
+    n_rows = n + 1 + WIDE // n_classes
+    return floats(n_rows * n_classes).reshape(n_rows, n_classes), n
 
 
 @compiled

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from distboost.kernels.categories import MIN_ROWS, set_words
+from distboost.kernels.categories import MIN_ROWS, ordering_of, set_words
 from distboost.kernels.gains import NO_CONTEXT, Gain, context_of
 from distboost.kernels.growing import Calls, Data, Growth, Memory, NodeRoom, growth_of
 from distboost.kernels.histogram import TILES_AT_ONCE, Target, tile_for
@@ -116,6 +116,7 @@ class WholeTrees:
             n_sums,
             weighted,
             MIN_ROWS * int(root.weight_factor or 1),
+            ordering_of(self._categorical),
             context,
         )
         if self._histograms is None or len(self._histograms.pool) < _n_slots(root):

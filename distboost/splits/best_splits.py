@@ -7,7 +7,7 @@ from functools import reduce
 
 import numpy as np
 
-from distboost.kernels.categories import MIN_ROWS
+from distboost.kernels.categories import MIN_ROWS, ordering_of
 from distboost.kernels.gains import NO_CONTEXT, Gain
 from distboost.kernels.split_search import best_splits_by
 from distboost.rows.messages import BestSplits
@@ -86,6 +86,7 @@ def search(
     categorical = rules.categorical
     if categorical is None:
         categorical = np.zeros(len(histograms.offsets) - 1, bool)
+    ordering = ordering_of(categorical)
 
     def search_features(group: np.ndarray) -> BestSplits:
         found = BestSplits.none(len(own) + len(siblings), histograms.n_used, rules.n_words)
@@ -102,6 +103,7 @@ def search(
             rules.min_rows,
             rules.min_weight,
             rules.least_category,
+            ordering,
             found,
         )
         return found

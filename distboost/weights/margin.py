@@ -20,6 +20,9 @@ __all__ = ["EXPONENTIAL", "LOGISTIC", "SOFTMAX"]
 # The links other than the exponential divide by e^shift itself, which must stay a normal float.
 LOWEST = -600.0
 
+NO_VECTORS = np.empty((0, 0), np.int32)
+NO_RISK = np.empty(0, np.int64), np.empty(1)
+
 
 @dataclass(frozen=True)
 class MarginWeights(Weighting):
@@ -61,8 +64,9 @@ class MarginWeights(Weighting):
         largest: np.ndarray,
     ) -> None:
         if self.link == EXPONENTIAL:
-            margin.risk(
-                block.scores, block.labels, block.weights, block.present, self.s, shifts[0], factor, error_factor, out, largest
+            margin.residuals(
+                block.scores, block.labels, block.weights, block.present, self.s, self.link, 1.0, shifts[0], 1.0, 0.0,
+                NO_VECTORS, factor, error_factor, out, largest,
             )  # fmt: skip
         elif self.link == LOGISTIC:
             margin.link_risk(
@@ -98,7 +102,7 @@ class Residuals(Statistic):
         out = self.buffer(block, weight_factor, simd.padded(block.n_classes))
         total = margin.residuals(
             block.scores, block.labels, block.weights, rows, self.weighting.s, self.weighting.link, self.own,
-            scale.shift, scale.factor, weight_factor, out,
+            scale.shift, scale.factor, weight_factor, out, 1.0, 1.0, *NO_RISK,
         )  # fmt: skip
         return np.array([total])
 
@@ -108,12 +112,12 @@ class Residuals(Statistic):
         if not self._shares_exponentials(risk, block, rows, scale):
             return super().prepare_with_risk(risk, block, rows, scale, weight_factor)
         given = block.scores, block.labels, block.weights, rows, self.weighting.s
-        sums = risk.factor, risk.error_factor, risk.out, risk.largest, self.own
+        sums = risk.factor, risk.error_factor, risk.out, risk.largest
         out = self.buffer(block, weight_factor, simd.padded(block.n_classes))
-        own = scale.factor, weight_factor, out
+        own = scale.shift, scale.factor, weight_factor, out
         if self.weighting.link == EXPONENTIAL:
-            return np.array([margin.risk_and_residuals(*given, scale.shift, *sums, *own)])
-        return np.array([softmax.risk_and_residuals(*given, risk.shifts, *sums, scale.shift, *own)])
+            return np.array([margin.residuals(*given, EXPONENTIAL, self.own, *own, *sums)])
+        return np.array([softmax.risk_and_residuals(*given, risk.shifts, *sums, self.own, *own)])
 
     def magnitudes(
         self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float, out: np.ndarray

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.event import install_recorder
 
 from distboost import kernels
 from distboost.data.edges import load_merge
@@ -152,6 +153,10 @@ def test_no_kernel_holds_the_text_of_an_error_about_shapes():
     assert any("merge_distinct" in name for name in content)
     assert any("best_splits" in name for name in content)
     assert [name for name in content if b"raise_with_shape_context" in content[name]] == []
+    ordering = [name for name in content if b"order_bins" in content[name]]
+    assert all(name.startswith("categories") for name in ordering), (
+        "each gain's search compiles the order of categories"
+    )
 
 
 def altered(content: bytes) -> bytes:
@@ -190,3 +195,18 @@ def test_code_of_other_sources_is_not_used(tmp_path):
     after = {path.name for path in cache.rglob("*.nbc")}
     assert len(before) == len(after)  # what nobody will read again is gone
     assert not before & after
+
+
+def test_what_kernels_call_is_compiled_once_for_all_constants():
+    @_jit.compiled
+    def raised(x, by):
+        return x + by
+
+    @_jit.compiled
+    def thrice(x):
+        return raised(x, 1) + raised(x, 2) + raised(x, x)
+
+    with install_recorder("numba:compile") as recorder:
+        assert thrice(5) == 6 + 7 + 10
+    compiled = [what.data["dispatcher"].py_func.__name__ for _, what in recorder.buffer if what.is_start]
+    assert compiled == ["thrice", "raised"]
