@@ -488,6 +488,7 @@ def three_cores(monkeypatch):
     """A first run on one thread leaves others idle, whatever the machine."""
     monkeypatch.setattr("distboost.runtime.local.available_cores", lambda: 3)
     monkeypatch.setattr("distboost.threads.ENTRIES_PER_THREAD", 10**6)
+    monkeypatch.setattr("distboost.estimators.fitting.BESIDE_VALUES", 0)
 
 
 @pytest.mark.parametrize("n_estimators", [10, 40])

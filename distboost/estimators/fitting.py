@@ -44,7 +44,9 @@ from distboost.training.resumption import Resumption
 from distboost.training.staging import Problem, Staging
 from distboost.training.training import CheckpointWriter, Training
 
-BESIDE_BYTES = 2**30  # the most memory that a run takes beside which a second one runs
+# A second run goes beside the first if that takes no more memory, and has as many values: with fewer, both are mostly Python, in
+# which only one thread runs at a time.
+BESIDE_BYTES, BESIDE_VALUES = 2**30, 2**13
 
 
 def fit_to(
@@ -90,7 +92,7 @@ def fit_to(
             calibrated = partial(calibrated_by_evaluation_rows, method, problem)
         second = None
         if calibrates and not names and not (resumption is not None and resumption.on_other_rows):
-            second = stack.enter_context(SecondTraining(training, _may_run_beside(estimator)))
+            second = stack.enter_context(SecondTraining(training, _may_run_beside(estimator, n_entries)))
         learned, counts, round_seconds, lost = training.rounds(calibrated, second.begin if second else None)
         set_learned(estimator, learned)  # it is not lost if the second training fails
         if second is not None and len(learned.ensemble):
@@ -106,9 +108,10 @@ def fit_to(
     warn_of_end(learned.history.outcome, learned.n_rounds, schedule.n_rounds)
 
 
-def _may_run_beside(estimator: CommonParameters) -> bool:
-    """Whether a second run, which takes as much memory again, may run beside the first one."""
-    return estimator.memory_limit is None and estimator.memory_plan_.n_bytes <= BESIDE_BYTES
+def _may_run_beside(estimator: CommonParameters, n_entries: int) -> bool:
+    """Whether a second run, which takes as much memory again, runs beside the first one if there are cores."""
+    has_room = estimator.memory_limit is None and estimator.memory_plan_.n_bytes <= BESIDE_BYTES
+    return has_room and n_entries >= BESIDE_VALUES
 
 
 def _adopted(profile: Profile, resumption: Resumption | None) -> Profile:
