@@ -224,7 +224,7 @@ class LabelLog:
         yield from others
 
     def _check_header(self, found: dict[str, Any]) -> None:
-        ours = json.loads(json.dumps(self.header))
+        found, ours = records.upgraded(found), json.loads(json.dumps(self.header))
         if found != ours:
             name, theirs, own = _difference(found, ours)
             raise DataError(
@@ -270,7 +270,7 @@ def read_header(log: str | os.PathLike[str]) -> dict[str, Any] | None:
     content, end = (b"", 0) if path is None else _content(path)
     if path is None or not end:
         return None
-    return _records(path, content[: content.index(b"\n") + 1])[0]
+    return records.upgraded(_records(path, content[: content.index(b"\n") + 1])[0])
 
 
 def _content(path: Path) -> tuple[bytes, int]:
@@ -294,12 +294,12 @@ def _records(path: Path, lines: bytes) -> list[dict[str, Any]]:
             found.append(records.from_line(line))
             if number == 1:
                 _check_version(path, found[0])
-                records.check_header(found[0])
+                records.check_header(records.upgraded(found[0]))
     return found
 
 
 def _check_version(path: Path, header: dict[str, Any]) -> None:
-    if header.get("distboost") == "labels" and header.get("version") != records.VERSION:
+    if header.get("distboost") == "labels" and header.get("version") not in (1, records.VERSION):
         raise StoreError(
             f"{path} is a log of version {header.get('version')!r:.100}, not {records.VERSION}: install a newer distboost."
         )

@@ -20,7 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from distboost.active.committee import CommitteeTrainer, check_committee
+from distboost.active.committee import (
+    CommitteeTrainer,
+    check_committee,
+    default_committee,
+    description_of,
+)
 from distboost.active.curve import LearningCurve
 from distboost.active.labelling import StoppingCriteria, as_callbacks, run_labelling
 from distboost.active.ledger import Ledger
@@ -29,18 +34,25 @@ from distboost.active.pool_search import PoolSearch
 from distboost.active.records import checked_labels
 from distboost.active.scoring import BlockQuery, random_rows
 from distboost.active.selection import select_diverse
-from distboost.active.strategies import RANDOM, STRATEGIES, VOTES, Committee
+from distboost.active.starting import START_ROWS, central_rows
+from distboost.active.strategies import RANDOM, STRATEGIES, Function, committee_of, name_of
 from distboost.data.source import warn_about
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
+from distboost.estimators.factory import estimator as estimator_class
 from distboost.estimators.names import check_same
-from distboost.estimators.parameters import deciding_parameters
 from distboost.io.options import storage_options
 from distboost.io.phases import Phases
 from distboost.io.progress import phases_shown
 from distboost.io.publishing import publish
 from distboost.io.urls import url_of
 from distboost.kernels.random import QUERIED_PART, QUERY, key
+
+SMALL_BATCH, AUTO_DIVERSITY = (
+    20,
+    5,
+)  # rows of a batch in which near-duplicates are rare; the diversity of larger ones
+STARTS = ("kmeans", "random")
 
 
 class QueryByCommittee:
@@ -52,31 +64,40 @@ class QueryByCommittee:
 
     Parameters
     ----------
-    estimator : BoostingClassifier
-        The committee. A clone is trained from scratch on the taught rows before a query needs it. The `client` of this estimator
-        scores the pool.
+    estimator : classifier or None
+        The committee: one of distboost's estimators, or any classifier with `predict_proba`, such as those of scikit-learn. A
+        clone is trained from scratch on the taught rows before a query needs it. None: extremely randomised trees
+        (`sklearn.ensemble.ExtraTreesClassifier`), which need the fewest labels. Classifiers that are not distboost's get numbers:
+        NaN for missing values, codes in place of labels.
     pool : array-like or data frame of shape (n_rows, n_features), zarr.Array, path or URL of one, or dask collection
         May hold NaN for missing values.
+    start : {"kmeans", "random"}, default="kmeans"
+        The rows of the first query: those nearest to the centres of as many clusters of a sample of the pool, or random ones.
     n_initial : int, default=50
-        The size of the first query, whose rows are drawn at random.
+        The size of the first query.
     batch_size : int, default=10
         R: the size of every other query.
-    strategy : {"margin", "entropy", "votes", "random"}, default="margin"
+    strategy : {"margin", "entropy", "averaged-margin", "votes", "random"} or callable, default="margin"
         Which rows to ask for: those with the smallest difference between the two largest scores (Huang 2009, algorithm 4), with
-        the largest entropy of `predict_proba`, with the largest entropy of the votes of the committee's members (Dagan & Engelson
-        1995), or random ones, as a control.
+        the largest entropy of `predict_proba`, with the smallest mean of that difference over the committee's members, with the
+        largest entropy of the members' votes (Dagan & Engelson 1995), or random ones, as a control. A function
+        strategy(probabilities, members, rows) of arrays (n, n_classes), (n_members, n, n_classes) and (n,) returns how useful the
+        label of each row would be, (n,).
     pool_fraction : float, default=1.0
         The fraction of the pool that each query scores and chooses from. Each query draws another random part. "random" chooses
         from all rows.
-    diversity : int, default=1
+    diversity : int or "auto", default="auto"
         Above 1: take `diversity` times as many of the most useful rows as are wanted, and choose from them rows that the
-        committee scores as differently as possible. This avoids near-duplicates in a batch. "random" scores no rows, and ignores
-        this.
+        committee scores as differently as possible. This avoids near-duplicates in a batch. "auto" is 5 for batches of more than
+        20 rows, else 1. "random" scores no rows, and ignores this.
     warm_start : bool, default=False
-        False: each run starts from scratch, as in algorithm 4. True: the committee keeps its rounds and learns
-        `n_estimators` more from all rows taught so far; a new class among them starts a new committee. The scores of the whole
-        pool are then cached on disk (in the estimator's `scratch`, which the workers of a cluster must share), and a query
-        computes only those of the new rounds, unless `pool_fraction` is below 1 or the strategy is "votes".
+        False: each run starts from scratch, as in algorithm 4. True: the committee, one of distboost's, keeps its rounds and
+        learns `n_estimators` more from all rows taught so far; a new class among them starts a new committee. The scores of the
+        whole pool are then cached on disk (in the estimator's `scratch`, which the workers of a cluster must share), and a query
+        computes only those of the new rounds, unless `pool_fraction` is below 1 or the strategy asks members.
+    final : BoostingClassifier or None, default=None
+        The model that is handed over at the end, trained on the same labels: `model_`. Its `client` scores the pool. None: the
+        committee itself if it is one of distboost's, else a `GDMCBoostClassifier`.
     classes : array-like or None, default=None
         The valid labels; any other is refused. None: any label is valid. In either case the committee knows only the classes
         taught so far. While these are fewer than two, queries return random rows.
@@ -102,8 +123,10 @@ class QueryByCommittee:
         Number of rows that were neither taught nor asked for.
     has_committee_ : bool
         Whether labels of at least two classes were taught, so that `estimator_` exists.
-    estimator_ : BoostingClassifier
+    estimator_ : classifier
         The committee, trained on the rows taught so far. Reading it trains it if necessary.
+    model_ : BoostingClassifier
+        The final model, trained on them.
     ledger : Ledger
         The record of queries and lessons.
 
@@ -134,32 +157,49 @@ class QueryByCommittee:
 
     def __init__(
         self,
-        estimator: BoostingClassifier,
+        estimator: Any,
         pool: Any,
         *,
+        start: str = "kmeans",
         n_initial: int = 50,
         batch_size: int = 10,
-        strategy: str = "margin",
+        strategy: str | Function = "margin",
         pool_fraction: float = 1.0,
-        diversity: int = 1,
+        diversity: int | str = "auto",
         warm_start: bool = False,
+        final: BoostingClassifier | None = None,
         classes: Any = None,
         log: str | os.PathLike[str] | None = None,
         random_state: int = 0,
         verbose: int = 0,
     ):
-        check_committee(estimator)
-        self.estimator = estimator
-        with storage_options(estimator.storage_options):
-            self.pool = Pool(pool, estimator.categorical_features)
-        warn_about(self.pool.source, estimator.missing_chunks)
+        self.estimator = default_committee() if estimator is None else estimator
+        check_committee(self.estimator)
+        if final is None and not isinstance(self.estimator, BoostingClassifier):
+            final = estimator_class("gd-mcboost")()
+        self.final = None if final is None else _checked_final(final)
+        self.home: BoostingClassifier = self.estimator if self.final is None else self.final
+        with storage_options(self.home.storage_options):
+            self.pool = Pool(pool, self.home.categorical_features)
+        warn_about(self.pool.source, self.home.missing_chunks)
+        if start not in STARTS:
+            raise DataError(f"start is {start!r}, expected one of {', '.join(map(repr, STARTS))}.")
+        self.start = start
         self.n_initial = _whole("n_initial", n_initial)
         self.batch_size = _whole("batch_size", batch_size)
-        self.diversity = _whole("diversity", diversity)
-        if strategy not in STRATEGIES:
-            raise DataError(f"strategy is {strategy!r}, expected one of {', '.join(map(repr, STRATEGIES))}.")
+        self.diversity = diversity if diversity == "auto" else _whole("diversity", diversity)
+        if not callable(strategy) and strategy not in STRATEGIES:
+            raise DataError(
+                f"strategy is {strategy!r}, expected one of {', '.join(map(repr, STRATEGIES))}, or a function of probabilities, "
+                "members and rows."
+            )
         self.strategy = strategy
         self.warm_start = bool(warm_start)
+        if self.warm_start and not isinstance(self.estimator, BoostingClassifier):
+            raise DataError(
+                f"``warm_start=True``, but the committee is a {type(self.estimator).__name__}, which has no rounds to keep. Pass "
+                "one of distboost's estimators, or ``warm_start=False``."
+            )
         if not (isinstance(pool_fraction, (int, float, np.number)) and 0 < pool_fraction <= 1):
             raise DataError(
                 f"``pool_fraction`` is {pool_fraction!r}, expected a number above 0 and at most 1."
@@ -179,20 +219,30 @@ class QueryByCommittee:
         if self.pool.names is not None:
             check_same(self.ledger.notes.get("feature_names"), self.pool.names.tolist(), "pool")
             self.ledger.note("feature_names", self.pool.names.tolist())
-        self._trainer = CommitteeTrainer(estimator, self.pool, self.ledger, warm_start=self.warm_start)
-        # A search that skips rows, or asks for the votes of single rounds, cannot use the scores of the whole pool.
-        cache_scores = self.warm_start and self.pool_fraction == 1 and strategy != VOTES
-        self._search = PoolSearch(self.pool, estimator, cache_scores=cache_scores)
+        self._trainer = CommitteeTrainer(
+            self.estimator,
+            self.home,
+            self.pool,
+            self.ledger,
+            warm_start=self.warm_start,
+            random_state=self.random_state,
+        )
+        self._final_trainer = CommitteeTrainer(self.home, self.home, self.pool, self.ledger, calibrated=True)
+        # A search that skips rows, or asks members, cannot use the scores of the whole pool.
+        uses_scores = self.strategy in ("margin", "entropy")
+        cache_scores = self.warm_start and self.pool_fraction == 1 and uses_scores
+        self._search = PoolSearch(self.pool, self.home, cache_scores=cache_scores)
 
     def _header(self) -> dict[str, Any]:
         """Return the header of the log: everything that decides which rows are asked for."""
         return {
             "pool": [self.pool.n_rows, self.pool.n_features],
-            "algorithm": self.estimator.algorithm_name,
-            "parameters": deciding_parameters(self.estimator),
+            **description_of(self.estimator),
+            "final": None if self.final is None else description_of(self.final),
+            "start": self.start,
             "n_initial": self.n_initial,
             "batch_size": self.batch_size,
-            "strategy": self.strategy,
+            "strategy": name_of(self.strategy),
             "pool_fraction": self.pool_fraction,
             "diversity": self.diversity,
             "warm_start": self.warm_start,
@@ -233,9 +283,16 @@ class QueryByCommittee:
         return self._trainer.can_train
 
     @property
-    def estimator_(self) -> BoostingClassifier:
+    def estimator_(self) -> Any:
         """The committee, trained with all labels so far."""
         return self._trainer.committee(quiet=bool(self.verbose))  # one progress bar is enough
+
+    @property
+    def model_(self) -> BoostingClassifier:
+        """The final model, trained with all labels so far."""
+        trainer = self._trainer if self.final is None else self._final_trainer
+        model: BoostingClassifier = trainer.committee(quiet=bool(self.verbose))
+        return model
 
     def teach(self, rows: Any, labels: Any) -> QueryByCommittee:
         """Record labels. The committee is trained with them before the next query.
@@ -286,7 +343,9 @@ class QueryByCommittee:
             If the cluster does not answer. The query does not count then.
         """
         n = self._size(n)
-        if self.strategy == RANDOM or not self.has_committee_:
+        if self.start == "kmeans" and not self.ledger.rows and not self.ledger.asked:
+            rows = self._central(n)
+        elif self.strategy == RANDOM or not self.has_committee_:
             rows = random_rows(self.pool.n_rows, self.ledger.excluded(), self._draw(QUERY), n)
         else:
             rows = self._most_useful(n)
@@ -313,19 +372,31 @@ class QueryByCommittee:
     def _draw(self, stream: int) -> np.uint64:
         return key(self.random_state, stream, self.ledger.n_queries)
 
+    def _central(self, n: int) -> np.ndarray:
+        """Return the rows of a sample nearest to the centres of n clusters, in this order."""
+        size = min(max(START_ROWS, 4 * n), self.pool.n_rows)
+        sample = random_rows(self.pool.n_rows, self.ledger.excluded(), self._draw(QUERY), size)
+        with self.pool.runtime(self.home) as runtime:
+            X = self.pool.take(sample, runtime, coded=True).data
+        rows: np.ndarray = sample[central_rows(X, n, self.random_state)]
+        return rows
+
     def _most_useful(self, n: int) -> np.ndarray:
         """Return the n rows of highest utility (algorithm 4, lines 4 to 6)."""
+        diversity = (
+            (AUTO_DIVERSITY if n > SMALL_BATCH else 1) if self.diversity == "auto" else int(self.diversity)
+        )
         query = BlockQuery(
-            committee=Committee.from_estimator(self.estimator_),
+            committee=committee_of(self.estimator_),
             strategy=self.strategy,
-            n_best=n * self.diversity,
+            n_best=n * diversity,
             place=self.pool.place,
             draw=self._draw(QUERIED_PART),
             fraction=self.pool_fraction,
         )
         with phases_shown(self.verbose) if self.phases is None else nullcontext(self.phases) as phases:
             found = self._search.best(query, self.ledger.excluded(), phases)
-        return (found if self.diversity == 1 else select_diverse(found, n)).rows
+        return (found if diversity == 1 else select_diverse(found, n)).rows
 
     def run(
         self,
@@ -378,8 +449,17 @@ class QueryByCommittee:
 
     def save(self, url: str | os.PathLike[str]) -> None:
         """Write the record of queries and lessons to a file; give its path as `log` to resume from it."""
-        with storage_options(self.estimator.storage_options):
+        with storage_options(self.home.storage_options):
             publish(url_of(url, "url"), self.ledger.text().encode())
+
+
+def _checked_final(final: Any) -> BoostingClassifier:
+    if not isinstance(final, BoostingClassifier):
+        raise DataError(
+            f"final is a {type(final).__name__}, expected one of distboost's estimators, such as ``GDMCBoostClassifier()``."
+        )
+    check_committee(final)
+    return final
 
 
 def _whole(name: str, value: Any, least: int = 1) -> int:

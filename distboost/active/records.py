@@ -20,7 +20,7 @@ from distboost.active.strategies import STRATEGIES
 from distboost.data.labels import SCALARS, check
 from distboost.errors import DataError
 
-VERSION = 1
+VERSION = 2
 MAX_LABEL_LENGTH = 1000  # characters; in an array, each label takes as much memory as the longest one
 _LARGEST = 2**63 - 1
 
@@ -56,6 +56,13 @@ def _refused(constant: str) -> None:
 # The header.
 
 
+def upgraded(header: dict[str, Any]) -> dict[str, Any]:
+    """Return the header of a log of version 1 as one of this version; others as they are."""
+    if header.get("distboost") == "labels" and header.get("version") == 1:
+        return {**header, "version": VERSION, "start": "random", "final": None}
+    return header
+
+
 def check_header(header: dict[str, Any]) -> None:
     """Raise ValueError unless this is the header of a log of this version."""
     if header.get("distboost") != "labels":
@@ -81,6 +88,12 @@ def _are_classes(value: Any) -> bool:
     return are_labels(value) and len(value) > 1 and np.unique(checked_labels(value)).tolist() == value
 
 
+def _is_description(value: Any) -> bool:
+    if type(value) is not dict or value.keys() != {"algorithm", "parameters"}:
+        return False
+    return type(value["algorithm"]) is str and type(value["parameters"]) is dict
+
+
 _HEADER: dict[str, Callable[[Any], bool]] = {
     "distboost": lambda value: value == "labels",
     "version": lambda value: type(value) is int and value == VERSION,
@@ -89,9 +102,11 @@ _HEADER: dict[str, Callable[[Any], bool]] = {
     "parameters": lambda value: type(value) is dict,
     "n_initial": _whole(1),
     "batch_size": _whole(1),
-    "strategy": lambda value: type(value) is str and value in STRATEGIES,
+    "final": lambda value: value is None or _is_description(value),
+    "start": lambda value: value in ("kmeans", "random"),
+    "strategy": lambda value: type(value) is str and (value in STRATEGIES or "." in value),
     "pool_fraction": lambda value: type(value) is float and 0 < value <= 1,
-    "diversity": _whole(1),
+    "diversity": lambda value: value == "auto" or _whole(1)(value),
     "warm_start": lambda value: type(value) is bool,
     "classes": _are_classes,
     "random_state": lambda value: type(value) is int and value >= 0,

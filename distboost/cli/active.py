@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from distboost.cli.active_options import (
-    ALGORITHM,
+    EXTRA_TREES,
     STRATEGIES,
     algorithm_option,
     given_options,
@@ -77,6 +77,7 @@ def ask(
     out: str,
     x: str | None,
     algorithm: str | None,
+    final: str | None,
     classes: str | None,
     parameters: tuple[str, ...],
     more: bool,
@@ -93,7 +94,13 @@ def ask(
     _check_place(out, log)
     if not overwrite:
         _check_untold(out, log)
-    given = given_options(choosing | {"classes": None if classes is None else parse_classes(classes)})
+    given = given_options(
+        choosing
+        | {
+            "classes": None if classes is None else parse_classes(classes),
+            "final": None if final is None else new_estimator(final, {}),
+        }
+    )
     with connect(cluster) as client, on_stderr():
         learner = _learner(
             log, x, algorithm, parameters=parse_parameters(parameters), client=client, given=given
@@ -120,7 +127,7 @@ def _check_place(path: str, log: str) -> None:
 def _values(learner: Any, rows: Any) -> tuple[Any, list[str]]:
     """Return the values of rows of the pool, and the names of the features: x0, x1, ..., if they have none."""
     pool = learner.pool
-    with pool.runtime(learner.estimator) as runtime:
+    with pool.runtime(learner.home) as runtime:
         values = pool.take(rows, runtime).data
     unnamed = [f"x{feature}" for feature in range(pool.n_features)]
     return values, unnamed if pool.names is None else pool.names.tolist()
@@ -191,9 +198,9 @@ def _learner(
     if header is None:
         if x is None:
             raise DataError(f"there is no log at {log} yet: pass the pool with --x to create it.")
-        estimator = new_estimator(algorithm or ALGORITHM, parameters)
-        estimator.client = client
-        return begin(estimator, x, log, **given)
+        learner = begin(new_estimator(algorithm or EXTRA_TREES, parameters), x, log, **given)
+        learner.home.client = client
+        return learner
     if algorithm not in (None, header["algorithm"]):
         raise DataError(
             f"the log {log} belongs to {header['algorithm']}, not to {algorithm}. Leave --algorithm out, or begin a new log."
@@ -269,7 +276,7 @@ def _say_error(log: str, x: str, y: str, cluster: ClusterOptions) -> None:
     from distboost.estimators.evaluating import confusion
 
     with connect(cluster) as client:
-        found = confusion(resume(log, client=client).estimator_, x, y, client=client)
+        found = confusion(resume(log, client=client).model_, x, y, client=client)
     click.echo(f"error {1 - found.accuracy:.2%} on {int(found.counts.sum())} rows")
 
 
@@ -289,7 +296,7 @@ def status(log: str) -> None:
 @overwrite_option
 @cluster_options
 def write_model(log: str, model: str, overwrite: bool, cluster: ClusterOptions) -> None:
-    """Train the committee on all labels, and write it to a file."""
+    """Train the final model on all labels, and write it to a file."""
     from distboost.active import resume
     from distboost.cli.connection import connect
     from distboost.cli.show import digest
@@ -298,7 +305,7 @@ def write_model(log: str, model: str, overwrite: bool, cluster: ClusterOptions) 
     check_writable(model, overwrite)
     with connect(cluster) as client:
         learner = resume(log, client=client)
-        committee = learner.estimator_
-    committee.save(model)
-    click.echo(f"{committee.n_iter_} rounds on {len(learner.labelled_)} labels")
+        final = learner.model_
+    final.save(model)
+    click.echo(f"{final.n_iter_} rounds on {len(learner.labelled_)} labels")
     click.echo(f"{model} sha256 {digest(model)}")

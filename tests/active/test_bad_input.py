@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import zarr
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression
 
 import distboost
 from distboost.active import QueryByCommittee
@@ -110,12 +110,12 @@ def test_teaching_no_rows_is_not_an_error(problem, tmp_path):
 
 PARAMETERS = {
     "estimator": (
-        {"estimator": LogisticRegression()},
-        r"the estimator is a LogisticRegression, expected one of distboost's, such as GAMBLEClassifier\(\)",
+        {"estimator": LinearRegression()},
+        r"the estimator is LinearRegression\(\), expected a classifier with predict_proba",
     ),
     "a class": (
         {"estimator": distboost.GAMBLEClassifier},
-        r"the estimator is a \w+, expected one of distboost's",
+        r"the estimator is <class .*>, expected a classifier",
     ),
     "early stopping": (
         {"estimator": committee(early_stopping_rounds=3)},
@@ -123,7 +123,13 @@ PARAMETERS = {
     ),
     "strategy": (
         {"strategy": "best"},
-        r"strategy is 'best', expected one of 'margin', 'entropy', 'votes', 'random'",
+        r"strategy is 'best', expected one of 'margin', 'entropy', 'averaged-margin', 'votes', 'random', or a function",
+    ),
+    "start": ({"start": "best"}, r"start is 'best', expected one of 'kmeans', 'random'"),
+    "final": ({"final": LinearRegression()}, r"final is a LinearRegression, expected one of distboost's"),
+    "rounds of a forest": (
+        {"estimator": None, "warm_start": True},
+        r"warm_start=True, but the committee is a ExtraTreesClassifier, which has no rounds to keep",
     ),
     "no fraction": ({"pool_fraction": 0.0}, r"pool_fraction is 0.0, expected a number above 0 and at most 1"),
     "large fraction": (

@@ -183,7 +183,7 @@ WRONG = {
     "classes of two kinds": change(0, "classes", to=[0, "a"]),
     "classes without those that were taught": change(0, "classes", to=[0, 1]),
     "a class that is nothing": change(0, "classes", to=[0, None]),
-    "another version": change(0, "version", to=2),
+    "another version": change(0, "version", to=3),
     "a version that is text": change(0, "version", to="1"),
     "another program": change(0, "distboost", to="models"),
 }  # fmt: skip
