@@ -7,11 +7,13 @@ from typing import Any
 
 from distboost.active.committee import EXTRA_TREES, default_committee
 from distboost.active.ledger import Ledger
+from distboost.active.pool import Pool
 from distboost.active.query import QueryByCommittee
 from distboost.errors import DataError, ModelFormatError
 from distboost.estimators.factory import described
 from distboost.estimators.parameters import RUN_PARAMETERS
 from distboost.estimators.subclasses import library_class, own_parameters
+from distboost.io.options import storage_options
 from distboost.io.storage import local_path
 from distboost.io.urls import url_of
 
@@ -41,6 +43,7 @@ def resume(
     estimator: Any = None,
     client: Any = None,
     parameters: dict[str, Any] | None = None,
+    extend: bool = False,
     **settings: Any,
 ) -> QueryByCommittee:
     """Return the learner of a log, in the state that the last process left.
@@ -56,8 +59,10 @@ def resume(
         The cluster that scores the pool.
     parameters : dict or None, default=None
         Parameters of the committee. Those that do not decide what is learned, such as n_jobs, may differ from before.
+    extend : bool, default=False
+        Whether rows may have been appended to the pool, which are to be taken up.
     **settings
-        Parameters of `QueryByCommittee`, to check them: all but `verbose` must equal those of the log.
+        Parameters of `QueryByCommittee`: those that may not change must equal those of the log.
 
     Returns
     -------
@@ -90,9 +95,10 @@ def resume(
     pool = notes.get("pool") if pool is None else pool
     if pool is None:
         raise DataError(f"the log {log} does not say where its pool is. Pass the pool, too.")
-    if "." in header["strategy"] and "strategy" not in settings:
+    strategy = ledger.settings["strategy"]
+    if "." in strategy and "strategy" not in settings:
         raise DataError(
-            f"the log {log} asks by the function {header['strategy']}, which it does not contain. Pass it: ``strategy=...``"
+            f"the log {log} asks by the function {strategy}, which it does not contain. Pass it: ``strategy=...``"
         )
     if estimator is None:
         estimator = _classifier(header, log)
@@ -103,7 +109,10 @@ def resume(
     _set_run_parameters(home, notes.get("parameters", {}), log)
     home.client = client
     estimator.set_params(**(parameters or {}))
-    kept = {name: value for name, value in header.items() if name not in NOT_SETTINGS}
+    kept = {name: value for name, value in (header | ledger.settings).items() if name not in NOT_SETTINGS}
+    if extend:
+        with storage_options(home.storage_options):
+            ledger.extend(Pool(pool, home.categorical_features).n_rows)
     learner = QueryByCommittee(estimator, pool, log=log, final=final, **{**kept, **settings})
     if isinstance(pool, str):
         _note(learner, pool)

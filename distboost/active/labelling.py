@@ -53,8 +53,7 @@ class Teachable(Protocol):
     @property
     def labelled_(self) -> np.ndarray: ...
 
-    @property
-    def asked_(self) -> np.ndarray: ...
+    def asked_of(self, by: str | None = None) -> np.ndarray: ...
 
     @property
     def n_open_(self) -> int: ...
@@ -141,8 +140,8 @@ def run_labelling(learner: Teachable, oracle: Any, criteria: StoppingCriteria) -
 def _next_rows(learner: Teachable, max_labels: int | None) -> np.ndarray:
     """Return the rows that still have no answer, or else those of a new query."""
     n_left = None if max_labels is None else max_labels - len(learner.labelled_)
-    if len(learner.asked_):
-        return learner.asked_[:n_left]
+    if len(asked := learner.asked_of()):
+        return asked[:n_left]
     usual = learner.batch_size if len(learner.labelled_) else learner.n_initial
     return learner.query(n_left if n_left is not None and n_left < min(usual, learner.n_open_) else None)
 
@@ -209,7 +208,7 @@ class _CurveRecorder:
         full = len(self.agreement) == STOP_WINDOW
         if criteria.stabilised is not None and full and np.mean(self.agreement) >= criteria.stabilised:
             return STABILISED
-        if not learner.n_open_ and not len(learner.asked_):
+        if not learner.n_open_ and not len(learner.asked_of()):
             return EXHAUSTED
         return CALLBACK if self.stopped else ""
 

@@ -12,6 +12,7 @@ from tests.forked import Forks
 from tests.moments import Moment
 
 N_INITIAL, BATCH, BUDGET = 12, 6, 36
+WRITING = ["distboost.active.ledger:LabelLog.append", "distboost.active.ledger:LabelLog._write"]
 N_LINES = 1 + 2 * 5  # the header; asked and taught, five times
 
 # Each line tells of a session, which runs in a process of its own: forked, for importing and compiling take longest. That kills
@@ -30,20 +31,22 @@ def die(at, n, kill):
 
 def watch(kill):
     append, score, lines, blocks = ledger.LabelLog.append, search.best_of_block, [], []
-    def counted(log, record):
-        lines.append(record)
+    def counted(log, *given):
+        lines.append(given)
         die("before", len(lines), kill)
         if kill == ["within", len(lines)]:
+            line = records.to_line(given[0]()).encode()
             with open(log.path, "ab") as file:
-                line = records.to_line(record).encode()
                 file.write(line[:len(line) * 2 // 3])
             die("within", len(lines), kill)
-        append(log, record)
+        done = append(log, *given)
         die("after", len(lines), kill)
+        return done
     def scored(*arguments):
         blocks.append(arguments)
         die("scoring", len(blocks), kill)
         return score(*arguments)
+    ledger.clock = lambda: 1.8e9
     ledger.LabelLog.append, search.best_of_block = counted, scored
 
 def do(line):
@@ -140,7 +143,7 @@ def test_killed_again_and_again(strategy, sessions, whole, tmp_path):
 @pytest.mark.soak
 def test_killed_at_any_line_that_writes(sessions, whole, tmp_path):
     """In one of the appends: the log is that from before it, or has its line."""
-    moments = sessions.moments(tmp_path / "whole", ["distboost.active.ledger:LabelLog.append"], seed=2)
+    moments = sessions.moments(tmp_path / "whole", WRITING, seed=2)
     assert len(moments) > 10
     for number, moment in enumerate(moments):
         log = tmp_path / f"{number}"
