@@ -559,8 +559,14 @@ def _damage_reported(path: Path, number: int) -> Iterator[None]:
 
 def other_work(path: str | Path, name: str, theirs: Any, own: Any) -> DataError:
     """Return the error for a log of other work."""
+    grown = name == "pool" and own[0] > theirs[0]
+    remedy = (
+        "If rows were appended: ``extended|resume(log, pool, extend=True)``. Else set it"
+        if grown
+        else "Set it"
+    )
     return DataError(
-        f"the log {path} belongs to other work: its ``{name}`` is {theirs!r}, not {own!r}. Set it to that, or "
+        f"the log {path} belongs to other work: its ``{name}`` is {theirs!r}, not {own!r}. {remedy} to that, or "
         "begin a new log and teach it the old labels``again|: teach(old.labelled_, old.labels_)``."
     )
 

@@ -568,7 +568,7 @@ class QueryByCommittee:
             )
         first = n is None and not ledger.labelled and not ledger.seeds
         wanted = self.n_initial if first else self.batch_size if n is None else _whole("n", n)
-        if wanted > left and (n is not None or (first and not ledger.asked)):
+        if wanted > left and (n is not None or (first and ledger.is_new)):
             raise DataError(
                 f"``{'n_initial' if first else 'n'}`` is {wanted}, but only {left} rows of {self.pool.place} are left to ask "
                 f"for. Ask for at most {left}."

@@ -145,7 +145,7 @@ class Session(RuleBasedStateMachine):
         self.learner = self.learners[who]
         free = self.model.free(by, self.clock.now)
         wanted = n or (3 if self.model.labels else 5)
-        begun = self.model.labels or self.model.asked(self.clock.now)
+        begun = self.model.known
 
         def call():
             return self.learner.query(n) if by is None else self.learner.lease(n, by=by)
