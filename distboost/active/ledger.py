@@ -57,6 +57,8 @@ class Ledger:
         Rows taught and their labels, in the order taught.
     skipped : dict
         Rows that are never asked for, and why.
+    undecided : dict
+        Rows that some people cannot tell, and these people.
     seeds : list of dict
         Labelled rows from outside the pool: x, their values or where they are, and labels.
     n_queries : int
@@ -82,7 +84,7 @@ class Ledger:
         self._open: dict[
             int, dict[str, Any]
         ] = {}  # the event that asked for the row, though its time may be over
-        self._unsure: dict[int, set[str | None]] = {}  # who could not tell
+        self.undecided: dict[int, set[str | None]] = {}
         self._last: dict[int, dict[str, Any]] = {}  # the latest event of each row
         self._latest = 0.0  # the time of the latest event
         self._log = None if log is None else LabelLog(log, self._hear)
@@ -145,7 +147,7 @@ class Ledger:
 
     def excluded(self, by: str | None = None) -> np.ndarray:
         """Return the rows that no query of this person returns now, ascending."""
-        unsure = [row for row, people in self._unsure.items() if by in people]
+        unsure = [row for row, people in self.undecided.items() if by in people]
         return np.unique(np.array([*self.labelled, *self.asked, *self.skipped, *unsure], np.int64))
 
     def text(self) -> str:
@@ -304,7 +306,7 @@ class Ledger:
         elif kind == "trained":
             self._check_trained(record[kind])
         if type(record[kind]) is dict and "labels" in record[kind]:
-            self._check_labels(record[kind])
+            self.check_labels(record[kind])
         changes_past = kind in ("corrected", "seeded") or (
             kind == "withdrawn" and not self.labelled.keys().isdisjoint(rows)
         )
@@ -337,10 +339,10 @@ class Ledger:
         taken = [row for row in rows if row in self._open and now < self._open[row].get("until", math.inf)]
         self._refuse(rows, taken, "was asked for before{said}.")
         self._refuse(
-            rows, [row for row in rows if by in self._unsure.get(row, ())], "could not be told{said}."
+            rows, [row for row in rows if by in self.undecided.get(row, ())], "could not be told{said}."
         )
 
-    def _check_labels(self, value: dict[str, Any]) -> None:
+    def check_labels(self, value: dict[str, Any]) -> None:
         """Raise DataError unless there is a valid label for each row."""
         labels, classes = value["labels"], self.classes
         rows = value.get("rows", value.get("x"))
@@ -379,7 +381,7 @@ class Ledger:
             self._open.pop(row, None)
             if kind in ("taught", "withdrawn"):
                 self.skipped.pop(row, None)
-                self._unsure.pop(row, None)
+                self.undecided.pop(row, None)
         if kind == "asked":
             self._open |= dict.fromkeys(rows, record)
             self.n_queries += 1
@@ -392,7 +394,7 @@ class Ledger:
             self.skipped |= dict.fromkeys(rows, value["why"])
         elif kind == "unsure":
             for row in rows:
-                self._unsure.setdefault(row, set()).add(record.get("by"))
+                self.undecided.setdefault(row, set()).add(record.get("by"))
         elif kind == "seeded":
             self.seeds.append(value)
         elif kind == "setting":

@@ -31,7 +31,7 @@ from distboost.active.labelling import StoppingCriteria, as_callbacks, run_label
 from distboost.active.ledger import Ledger, other_work
 from distboost.active.pool import Pool
 from distboost.active.pool_search import PoolSearch
-from distboost.active.records import checked_labels
+from distboost.active.records import SETTINGS, checked_labels
 from distboost.active.scoring import BlockQuery, random_rows
 from distboost.active.seeds import as_recorded, read_seeds
 from distboost.active.selection import select_diverse
@@ -199,13 +199,8 @@ class QueryByCommittee:
         self.start = start
         self.n_initial = _whole("n_initial", n_initial)
         self._function: Function | None = None
-        settings = {
-            "batch_size": batch_size,
-            "strategy": strategy,
-            "pool_fraction": pool_fraction,
-            "diversity": diversity,
-        }
-        settings = {name: self._checked(name, value) for name, value in settings.items()}
+        given = zip(SETTINGS, (batch_size, strategy, pool_fraction, diversity), strict=True)
+        settings = {name: self._checked(name, value) for name, value in given}
         self.warm_start = bool(warm_start)
         if self.warm_start and not isinstance(self.estimator, BoostingClassifier):
             raise DataError(
@@ -218,16 +213,7 @@ class QueryByCommittee:
         self.random_state = _whole("random_state", random_state, 0)
         self.verbose = verbose
         self.phases: Phases | None = None  # of a loop that shows them
-        self.ledger = Ledger(self._header(settings), None if log is None else url_of(log, "log"))
-        if self.ledger.n_rows != self.pool.n_rows:
-            raise other_work(
-                url_of(log, "log"), "pool", self._shape(self.ledger.n_rows), self._shape(self.pool.n_rows)
-            )
-        for name, value in settings.items():
-            self.ledger.set(name, value)
-        if self.pool.names is not None:
-            check_same(self.ledger.notes.get("feature_names"), self.pool.names.tolist(), "pool")
-            self.ledger.note("feature_names", self.pool.names.tolist())
+        self.ledger = self._opened_log(log, settings)
         self._trainer = CommitteeTrainer(
             self.estimator,
             self.home,
@@ -239,6 +225,20 @@ class QueryByCommittee:
         self._final_trainer = CommitteeTrainer(self.home, self.home, self.pool, self.ledger, calibrated=True)
         self._search: PoolSearch | None = None
         self._searched_with: Any = None  # what the search depends on
+
+    def _opened_log(self, log: str | os.PathLike[str] | None, settings: dict[str, Any]) -> Ledger:
+        """Return the ledger; raise DataError if the log is that of other work."""
+        ledger = Ledger(self._header(settings), None if log is None else url_of(log, "log"))
+        if ledger.n_rows != self.pool.n_rows:
+            raise other_work(
+                url_of(log, "log"), "pool", self._shape(ledger.n_rows), self._shape(self.pool.n_rows)
+            )
+        for name, value in settings.items():
+            ledger.set(name, value)
+        if self.pool.names is not None:
+            check_same(ledger.notes.get("feature_names"), self.pool.names.tolist(), "pool")
+            ledger.note("feature_names", self.pool.names.tolist())
+        return ledger
 
     def _header(self, settings: dict[str, Any]) -> dict[str, Any]:
         """Return the header of the log: everything that decides which rows are asked for."""

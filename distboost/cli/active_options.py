@@ -65,6 +65,21 @@ def with_default(text: str, name: str) -> str:
     return f"{text} (default: {DEFAULTS[name]})."
 
 
+def person_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option --by."""
+    return click.option("--by", metavar="NAME", help="Who does this, for the log.")(command)
+
+
+def rows_of_text(text: str) -> list[int]:
+    """Return the numbers of a text 5,17."""
+    from distboost.errors import DataError
+
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise DataError(f"--rows is {text!r:.100}, expected numbers of rows, separated by commas.") from error
+
+
 def algorithm_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options --algorithm and --final."""
     command = click.option(
