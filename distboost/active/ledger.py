@@ -168,8 +168,8 @@ class Ledger:
         """
 
         def still_free() -> list[int] | None:
-            taken = set(self.excluded(by).tolist())
-            return [row for row in rows.tolist() if row not in taken] or None
+            now = self._now()
+            return [row for row in rows.tolist() if not self._taken(row, by, now)] or None
 
         until = None if seconds is None else self._now() + seconds
         return rows_of(self._add("asked", still_free, by, until=until) or {"asked": []})
@@ -286,7 +286,9 @@ class Ledger:
         kind, rows = kind_of(record), rows_of(record)
         self._check_rows(rows)
         if kind == "asked":
-            self._check_free(rows, record)
+            for row in rows:
+                if what := self._taken(row, record.get("by"), record.get("at", 0)):
+                    raise DataError(f"row {row} {what}{said(self._last.get(row))}.")
         elif kind in ("taught", "skipped", "unsure"):
             self._refuse(
                 rows,
@@ -331,16 +333,15 @@ class Ledger:
                 text = what.format(label=self.labelled.get(row), said=said(self._last.get(row)))
                 raise DataError(f"row {row} {text}")
 
-    def _check_free(self, rows: list[int], record: dict[str, Any]) -> None:
-        """Raise DataError if a row cannot be asked for."""
-        now, by = record.get("at", 0), record.get("by")
-        self._refuse(rows, self.labelled, "was taught already, as {label!r}{said}.")
-        self._refuse(rows, self.skipped, "was skipped{said}.")
-        taken = [row for row in rows if row in self._open and now < self._open[row].get("until", math.inf)]
-        self._refuse(rows, taken, "was asked for before{said}.")
-        self._refuse(
-            rows, [row for row in rows if by in self.undecided.get(row, ())], "could not be told{said}."
-        )
+    def _taken(self, row: int, by: str | None, now: float) -> str:
+        """Return why this person cannot be asked for a row now; "" if nothing is in the way."""
+        if row in self.labelled:
+            return f"was taught already, as {self.labelled[row]!r}"
+        if row in self.skipped:
+            return "was skipped"
+        if row in self._open and now < self._open[row].get("until", math.inf):
+            return "was asked for before"
+        return "could not be told" if by in self.undecided.get(row, ()) else ""
 
     def check_labels(self, value: dict[str, Any]) -> None:
         """Raise DataError unless there is a valid label for each row."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -143,25 +143,19 @@ def test_a_refusal_says_who_did_what(two, clock):
     assert ann.n_open_ == bob.n_open_ == 300
 
 
-def _teach(log: Path, X: np.ndarray, number: int) -> None:
-    found = learner(X, strategy="random", log=log)
-    for _ in range(6):
-        rows = found.lease(5, by=f"person {number}")
-        found.teach(rows, rows % 4, by=f"person {number}")
-
-
-def test_processes_at_once(problem, log):
+def test_writers_at_once(problem, log):
     """Nothing fails, no label is lost, and no row is labelled twice."""
-    learner(problem[0], strategy="random", log=log)
-    context = multiprocessing.get_context("spawn")
-    people = [context.Process(target=_teach, args=(log, problem[0], number)) for number in range(3)]
-    for person in people:
-        person.start()
-    for person in people:
-        person.join(120)
-        assert person.exitcode == 0
+    people = [learner(problem[0], strategy="random", log=log) for _ in range(4)]
+
+    def work(number):
+        for _ in range(6):
+            rows = people[number].lease(5, by=f"person {number}")
+            people[number].teach(rows, rows % 4, by=f"person {number}")
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(work, range(4)))
     found = learner(problem[0], strategy="random", log=log)
-    assert len(found.labelled_) == len(set(found.labelled_.tolist())) == 3 * 6 * 5
+    assert len(found.labelled_) == len(set(found.labelled_.tolist())) == 4 * 6 * 5
     assert (found.labels_ == found.labelled_ % 4).all()
 
 
