@@ -116,6 +116,7 @@ def trial(dataset: str, way: str, seed: int, n_rounds: int, counts: Sequence[int
         learner = QueryByCommittee(
             gamble(n_rounds),
             split.X,
+            start="random",
             strategy=WAYS[way].strategy,
             diversity=WAYS[way].diversity,
             random_state=seed,

@@ -34,6 +34,10 @@ FIRST = {
     "inspect": "train",
     "active tell": "active ask",
     "active status": "active ask",
+    "active log": "active tell",
+    "active export": "active tell",
+    "active import": "active export",
+    "active withdraw": "active tell",
     "active model": "active tell",
 }
 
@@ -61,6 +65,8 @@ def follow(name: str, done: set[str]) -> None:
         follow(FIRST[name], done)
     for words in calls(COMMANDS[name].example):
         shorter = ["--repeats", "1", "--max-labels", "40"] if "simulate" in words else []
+        if "withdraw" in words:  # those that were asked for
+            words[-1] = ",".join(line.split(",")[0] for line in Path("ask.csv").read_text().splitlines()[1:3])
         run(*words, *shorter)
         if words[:2] == ["active", "ask"]:
             label(Path("ask.csv"))

@@ -1,4 +1,4 @@
-"""The committee of a query by committee: the estimator, trained on the rows taught so far."""
+"""The committee of a query by committee: a classifier, trained on the rows taught so far."""
 
 from __future__ import annotations
 
@@ -8,28 +8,46 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.exceptions import NotFittedError
 
 from distboost.active.ledger import Ledger
 from distboost.active.pool import Pool
+from distboost.active.seeds import read_seeds
+from distboost.data.labels import SCALARS
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.fitting import learn_more
+from distboost.estimators.parameters import deciding_parameters
 from distboost.estimators.subclasses import adjusted, check_methods
+from distboost.inputs.array import ArrayInput
 from distboost.inputs.base import NearInput
 from distboost.runtime.choose import IN_PROCESS
+
+EXTRA_TREES = "extra-trees"  # the name of scikit-learn's randomised trees in logs
 
 # Limits on the number of values (rows times features) of the taught rows. Up to the first, one thread trains: more threads would
 # wait for each other. Up to the second, this process trains: a cluster would only add its round trips.
 ONE_THREAD_VALUES, IN_PROCESS_VALUES = 2**18, 2**23
 
+_RUN_PARAMETERS = {"n_jobs", "verbose"}  # of scikit-learn's classifiers
+
+
+def default_committee() -> Any:
+    """Return the committee that needs the fewest labels: extremely randomised trees."""
+    return ExtraTreesClassifier(n_estimators=100)
+
 
 def check_committee(estimator: Any) -> None:
     """Raise DataError unless the estimator can be trained on the labels taught so far alone."""
     if not isinstance(estimator, BoostingClassifier):
-        raise DataError(
-            f"the estimator is a {type(estimator).__name__}, expected one of distboost's, such as ``GAMBLEClassifier()``."
-        )
+        missing = [name for name in ("fit", "predict_proba", "get_params") if not hasattr(estimator, name)]
+        if isinstance(estimator, type) or missing:
+            raise DataError(
+                f"the estimator is {estimator!r:.100}, expected a classifier with {' and '.join(missing) or 'parameters'}: an "
+                "instance of scikit-learn's ``ExtraTreesClassifier``, or of ``GAMBLEClassifier``, for example."
+            )
+        return
     check_methods(estimator, "a committee", "Derive from the estimator without them.")
     if estimator.early_stopping_rounds is not None:
         raise DataError(
@@ -43,74 +61,132 @@ def check_committee(estimator: Any) -> None:
         )
 
 
+def description_of(estimator: Any) -> dict[str, Any]:
+    """Return what decides what a classifier learns: the name of its algorithm and its parameters, as JSON values.
+
+    Parameters that JSON does not have are texts.
+    """
+    if isinstance(estimator, BoostingClassifier):
+        return {"algorithm": estimator.algorithm_name, "parameters": deciding_parameters(estimator)}
+    kind = type(estimator)
+    known = kind is ExtraTreesClassifier
+    parameters = {
+        name: value if value is None or type(value) in SCALARS else repr(value)
+        for name, value in estimator.get_params().items()
+        if name not in _RUN_PARAMETERS and not (known and name == "random_state" and value is None)
+    }
+    return {
+        "algorithm": EXTRA_TREES if known else f"{kind.__module__}.{kind.__qualname__}",
+        "parameters": parameters,
+    }
+
+
 class CommitteeTrainer:
-    """Trains the committee when it is asked for and rows were taught since the last training.
+    """Trains a classifier when it is asked for and something was taught, corrected or withdrawn since the last training.
 
     Parameters
     ----------
-    estimator : BoostingClassifier
+    estimator : classifier
         The committee is a clone of this estimator, which itself is never fitted.
+    home : BoostingClassifier
+        Its parameters say where rows are read.
     pool : Pool
     ledger : Ledger
         The record of the rows taught. It also records each run of a committee that grows.
     warm_start : bool
         Whether the committee keeps its rounds and learns more of them.
+    calibrated : bool
+        Whether an ensemble is calibrated as its parameters say.
+    random_state : int
+        The seed of a classifier of scikit-learn that has none.
     """
 
-    def __init__(self, estimator: BoostingClassifier, pool: Pool, ledger: Ledger, *, warm_start: bool):
-        self._estimator, self._pool, self._ledger = estimator, pool, ledger
-        self._warm_start = warm_start
-        self._taught: NearInput | None = None  # the rows taught, as far as they were read
-        self._committee: BoostingClassifier | None = None
-        self._n_trained = 0  # taught rows that the committee was trained on
+    def __init__(
+        self,
+        estimator: Any,
+        home: BoostingClassifier,
+        pool: Pool,
+        ledger: Ledger,
+        *,
+        warm_start: bool = False,
+        calibrated: bool = False,
+        random_state: int = 0,
+    ):
+        self._estimator, self._home, self.pool, self._ledger = estimator, home, pool, ledger
+        self._warm_start, self._calibrated, self._random_state = warm_start, calibrated, random_state
+        self._taught: NearInput | None = None  # rows that were read, in the order taught
+        self._rows: list[int] = []  # their numbers
+        self._seeds: list[np.ndarray] = []
+        self._committee: Any = None
+        self._learned: Any = None  # what the committee was trained on: rows, labels, and the number of seeds
+        self._runs: list[int] = []  # of a committee that grows, as in the log
 
     @property
     def can_train(self) -> bool:
-        """Whether labels of at least two classes were taught."""
-        return len(set(self._ledger.labels)) > 1
+        """Whether labels of at least two classes are known."""
+        return len(set(self._labels())) > 1
 
-    def committee(self, *, quiet: bool) -> BoostingClassifier:
+    def _labels(self) -> list[Any]:
+        return self._ledger.seed_labels + self._ledger.labels
+
+    def committee(self, *, quiet: bool) -> Any:
         """Return the committee C_l = GAMBLE(S), or another estimator's (Huang 2009, algorithm 4, line 3).
 
         `quiet` hides the progress bar of the training.
         """
-        n = len(self._ledger.rows)
+        ledger = self._ledger
         if not self.can_train:
+            labels = self._labels()
             raise NotFittedError(
-                f"the committee needs rows of at least 2 classes, but was taught {n} rows of "
-                f"{len(set(self._ledger.labels))}. Teach it more."
+                f"the committee needs rows of at least 2 classes, but was taught {len(labels)} rows of "
+                f"{len(set(labels))}. Teach it more."
             )
         if self._warm_start:
-            # Another process may have trained the committee and ended: this one repeats its runs, as the log has them.
-            for earlier in self._ledger.trained:
-                self._train(earlier, quiet)
-        if self._n_trained < n:
-            self._train(n, quiet)
-            if self._warm_start:
-                self._ledger.train()
-        assert self._committee is not None
+            return self._grown(quiet)
+        taught = (ledger.rows, ledger.labels, len(ledger.seeds))
+        if self._learned != taught:
+            self._committee = self._fitted(len(ledger.rows), quiet)
+            self._learned = taught
         return self._committee
 
-    def _train(self, n: int, quiet: bool) -> None:
-        """Train on the first n rows taught, unless the committee was."""
-        if self._n_trained < n:
-            self._committee = self._fitted(n, self._committee if self._warm_start else None, quiet)
-            self._n_trained = n
+    def _grown(self, quiet: bool) -> Any:
+        """Return a committee that repeats the runs that the log has, whoever made them, and makes another if more was taught."""
+        ledger = self._ledger
+        while True:
+            n, runs = len(ledger.rows), ledger.trained[:]
+            if runs[-1:] != [n]:
+                runs.append(n)
+            if self._runs != runs[: len(self._runs)]:
+                self._committee, self._runs = None, []
+            for run in runs[len(self._runs) :]:
+                self._committee = self._fitted(run, quiet)
+                self._runs.append(run)
+            if runs == ledger.trained or ledger.train(n):
+                return self._committee
 
-    def _fitted(self, n: int, earlier: BoostingClassifier | None, quiet: bool) -> BoostingClassifier:
-        """Return a committee trained on the first n rows taught: a new one, or an earlier one with more rounds.
+    def _fitted(self, n: int, quiet: bool) -> Any:
+        """Return a committee trained on the seeds and the first n rows taught."""
+        X, y = self._working_set(n), np.array(self._ledger.seed_labels + self._ledger.labels[:n])
+        if isinstance(self._estimator, BoostingClassifier):
+            return self._boosted(self._estimator, X, y, quiet)
+        committee = clone(self._estimator)
+        if committee.get_params().get("random_state", 0) is None:
+            committee.set_params(random_state=self._random_state)
+        return committee.fit(X.data, y)
 
-        An earlier committee gets more rounds only if it has all classes of these rows.
+    def _boosted(self, estimator: BoostingClassifier, X: NearInput, y: np.ndarray, quiet: bool) -> Any:
+        """Return an ensemble trained on these rows: a new one, or the last one with more rounds.
+
+        It gets more rounds only if it has all classes of these rows.
         """
-        X, y = self._working_set(n), np.array(self._ledger.labels)[:n]
-        estimator, classes = self._estimator, set(y.tolist())
+        earlier, classes = self._committee if self._warm_start else None, set(y.tolist())
         more = earlier is not None and classes == set(earlier.classes_.tolist())
         committee: Any = copy(earlier) if more else clone(estimator)
-        n_values = n * self._pool.n_features
+        n_values = len(y) * self.pool.n_features
         committee.client = IN_PROCESS if n_values <= IN_PROCESS_VALUES else estimator.client
         adjusted(
             committee,
-            calibration=None,
+            calibration=estimator.calibration if self._calibrated else None,
             checkpoint=None,
             class_weight=_weights_of(classes, estimator.class_weight),
             n_estimators=estimator.n_estimators,
@@ -123,18 +199,37 @@ class CommitteeTrainer:
         else:
             committee.fit(X, y)
         committee.client = estimator.client
-        trained: BoostingClassifier = adjusted(committee, n_jobs=estimator.n_jobs, verbose=estimator.verbose)
-        return trained
+        return adjusted(committee, n_jobs=estimator.n_jobs, verbose=estimator.verbose)
 
     def _working_set(self, n: int) -> NearInput:
-        """Return the first n rows taught, in the order taught."""
-        known = 0 if self._taught is None else self._taught.n_rows
-        if self._taught is None or known < len(self._ledger.rows):
-            rows = np.array(self._ledger.rows[known:], np.int64)
-            with self._pool.runtime(self._estimator) as runtime:
-                more = self._pool.take(rows, runtime)
-            self._taught = more if self._taught is None else self._taught.joined(more)
-        return self._taught.first(n)
+        """Return the seeds and the first n rows taught, in the order taught."""
+        rows, seeds = self._ledger.rows, self._ledger.seeds
+        if seeds and not self._seeds:
+            self._taught, self._rows = None, []  # from here on they are numbers, as seeds are
+        self._seeds += [read_seeds(seed, self.pool, self._home) for seed in seeds[len(self._seeds) :]]
+        if rows:
+            self._read(rows)
+        if not seeds:
+            assert self._taught is not None, "there are labels"
+            return self._taught.first(n)
+        taught = [self._taught.first(n).data] if rows and self._taught is not None else []
+        dtype = taught[0].dtype if taught and taught[0].dtype.kind == "f" else np.float64
+        X = np.concatenate([*(values.astype(dtype) for values in self._seeds), *taught])
+        return ArrayInput(X, "X", self.pool.names)
+
+    def _read(self, rows: list[int]) -> None:
+        """Read those of the rows that were not read before; if some were withdrawn, those after them, too."""
+        pairs = zip(rows, self._rows, strict=False)
+        same = next(
+            (place for place, (now, known) in enumerate(pairs) if now != known),
+            min(len(rows), len(self._rows)),
+        )
+        if same < len(rows):
+            coded = bool(self._seeds) or not isinstance(self._estimator, BoostingClassifier)
+            with self.pool.runtime(self._home) as runtime:
+                more = self.pool.take(np.array(rows[same:], np.int64), runtime, coded=coded)
+            self._taught = more if self._taught is None or not same else self._taught.first(same).joined(more)
+            self._rows = rows
 
 
 def _weights_of(classes: set[Any], class_weight: Any) -> Any:

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from distboost.active.curve import LearningCurve
 from distboost.active.query import QueryByCommittee
 from distboost.errors import ArgumentError
+from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.subclasses import adjusted
 from distboost.io.progress import bar
 
@@ -26,6 +27,7 @@ def learning_curves(
     max_labels: int | None = None,
     random_state: int = 0,
     verbose: int = 0,
+    client: Any = None,
     **parameters: Any,
 ) -> dict[str, list[LearningCurve]]:
     """Measure how the error falls with the number of labels, for each strategy.
@@ -43,6 +45,8 @@ def learning_curves(
         Seed of the first run.
     verbose : int, default=0
         1: a progress bar over the runs.
+    client : distributed.Client or None, default=None
+        The cluster that scores the pool. None: that of the final model, or of the committee.
 
     Returns
     -------
@@ -68,14 +72,17 @@ def learning_curves(
 
     def measured(strategy: str, seed: int) -> LearningCurve:
         learner = QueryByCommittee(estimator, pool, strategy=strategy, random_state=seed, **parameters)
+        if client is not None:
+            learner.home.client = client
         return learner.run(oracle, eval_set=eval_set, target_error=target_error, max_labels=max_labels)
 
     if not verbose:
         for repeat, strategy in trials:
             curves[strategy].append(measured(strategy, random_state + repeat))
         return curves
-    client, estimator = estimator.client, adjusted(clone(estimator), verbose=0)  # one bar is enough
-    estimator.client = client
+    if isinstance(estimator, BoostingClassifier):  # one bar is enough
+        client = estimator.client if client is None else client
+        estimator = adjusted(clone(estimator), verbose=0)
     with bar("learning curves", len(trials)) as draw:
         for number, (repeat, strategy) in enumerate(trials):
             draw(number, f"{strategy}, repeat {repeat + 1}")

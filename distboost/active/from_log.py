@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from distboost.active.committee import EXTRA_TREES, default_committee
 from distboost.active.ledger import Ledger
+from distboost.active.pool import Pool
 from distboost.active.query import QueryByCommittee
 from distboost.errors import DataError, ModelFormatError
 from distboost.estimators.factory import described
 from distboost.estimators.parameters import RUN_PARAMETERS
 from distboost.estimators.subclasses import library_class, own_parameters
+from distboost.io.options import storage_options
 from distboost.io.storage import local_path
 from distboost.io.urls import url_of
 
 # Entries of a log's header that are no parameters of QueryByCommittee.
-NOT_SETTINGS = {"distboost", "version", "pool", "algorithm", "parameters"}
+NOT_SETTINGS = {"distboost", "version", "pool", "algorithm", "parameters", "final"}
 
 
 def begin(estimator: Any, pool: str, log: str | os.PathLike[str], **settings: Any) -> QueryByCommittee:
@@ -37,8 +40,10 @@ def resume(
     log: str | os.PathLike[str],
     pool: Any = None,
     *,
+    estimator: Any = None,
     client: Any = None,
     parameters: dict[str, Any] | None = None,
+    extend: bool = False,
     **settings: Any,
 ) -> QueryByCommittee:
     """Return the learner of a log, in the state that the last process left.
@@ -48,12 +53,16 @@ def resume(
     log : str or path
     pool : as for `QueryByCommittee`, default=None
         The same rows as before; their place may differ. None: the place that the log names, as logs of the command line do.
+    estimator : classifier or None, default=None
+        The committee. None: as the log describes it, if it is one of distboost's or the default one.
     client : distributed.Client or None, default=None
         The cluster that scores the pool.
     parameters : dict or None, default=None
-        Parameters of the estimator. Those that do not decide what is learned, such as n_jobs, may differ from before.
+        Parameters of the committee. Those that do not decide what is learned, such as n_jobs, may differ from before.
+    extend : bool, default=False
+        Whether rows may have been appended to the pool, which are to be taken up.
     **settings
-        Parameters of `QueryByCommittee`, to check them: all but `verbose` must equal those of the log.
+        Parameters of `QueryByCommittee`: those that may not change must equal those of the log.
 
     Returns
     -------
@@ -86,18 +95,41 @@ def resume(
     pool = notes.get("pool") if pool is None else pool
     if pool is None:
         raise DataError(f"the log {log} does not say where its pool is. Pass the pool, too.")
-    try:
-        estimator = described(header, f"the log {log}")
-    except ModelFormatError as error:
-        raise DataError(str(error)) from error
-    _set_run_parameters(estimator, notes.get("parameters", {}), log)
+    strategy = ledger.settings["strategy"]
+    if "." in strategy and "strategy" not in settings:
+        raise DataError(
+            f"the log {log} asks by the function {strategy}, which it does not contain. Pass it: ``strategy=...``"
+        )
+    if estimator is None:
+        estimator = _classifier(header, log)
+    final = settings.pop("final", None)
+    if final is None and header["final"] is not None:
+        final = _classifier(header["final"], log)
+    home = estimator if final is None else final
+    _set_run_parameters(home, notes.get("parameters", {}), log)
+    home.client = client
     estimator.set_params(**(parameters or {}))
-    estimator.client = client
-    kept = {name: value for name, value in header.items() if name not in NOT_SETTINGS}
-    learner = QueryByCommittee(estimator, pool, log=log, **{**kept, **settings})
+    kept = {name: value for name, value in (header | ledger.settings).items() if name not in NOT_SETTINGS}
+    if extend:
+        with storage_options(home.storage_options):
+            ledger.extend(Pool(pool, home.categorical_features).n_rows)
+    learner = QueryByCommittee(estimator, pool, log=log, final=final, **{**kept, **settings})
     if isinstance(pool, str):
         _note(learner, pool)
     return learner
+
+
+def _classifier(description: dict[str, Any], log: str | os.PathLike[str]) -> Any:
+    """Return the classifier that a log describes."""
+    name, parameters = description["algorithm"], description["parameters"]
+    try:
+        if name == EXTRA_TREES:
+            return default_committee().set_params(**parameters)
+        if "." in name:
+            raise DataError(f"the log {log} has a committee of the class {name}. Pass one: ``estimator=...``")
+        return described(description, f"the log {log}")
+    except (ModelFormatError, ValueError) as error:
+        raise DataError(str(error)) from error
 
 
 def _set_run_parameters(estimator: Any, told: dict[str, Any], log: str | os.PathLike[str]) -> None:
@@ -117,7 +149,7 @@ def _set_run_parameters(estimator: Any, told: dict[str, Any], log: str | os.Path
 
 def _note(learner: QueryByCommittee, pool: str) -> None:
     """Note in the log what its header does not hold: where the pool is, and how the estimator runs."""
-    estimator = learner.estimator
+    estimator = learner.home
     told = {
         name: value
         for name, value in own_parameters(estimator).items()

@@ -15,6 +15,7 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score
 from distboost.active.curve import LearningCurve, Point
 from distboost.active.pool import Pool, take_rows
 from distboost.active.scoring import random_rows
+from distboost.active.strategies import name_of
 from distboost.data.checks import load_labels
 from distboost.data.source import warn_about
 from distboost.errors import ArgumentError, DataError
@@ -39,11 +40,12 @@ STOP_WINDOW = 3  # agreements that are averaged
 class Teachable(Protocol):
     """What the loop needs of `QueryByCommittee`."""
 
-    estimator: BoostingClassifier
+    estimator: Any
+    home: BoostingClassifier
     pool: Pool
     n_initial: int
     batch_size: int
-    strategy: str
+    strategy: Any
     random_state: int
     verbose: int
     phases: Phases | None
@@ -51,8 +53,7 @@ class Teachable(Protocol):
     @property
     def labelled_(self) -> np.ndarray: ...
 
-    @property
-    def asked_(self) -> np.ndarray: ...
+    def asked_of(self, by: str | None = None) -> np.ndarray: ...
 
     @property
     def n_open_(self) -> int: ...
@@ -61,7 +62,7 @@ class Teachable(Protocol):
     def has_committee_(self) -> bool: ...
 
     @property
-    def estimator_(self) -> BoostingClassifier: ...
+    def model_(self) -> BoostingClassifier: ...
 
     def query(self, n: int | None = None) -> np.ndarray: ...
 
@@ -124,7 +125,7 @@ def run_labelling(learner: Teachable, oracle: Any, criteria: StoppingCriteria) -
     criteria.check()
     ask = _as_function(oracle, learner)
     measure = _CurveRecorder(learner, criteria)
-    curve = LearningCurve(learner.strategy)
+    curve = LearningCurve(name_of(learner.strategy))
     with _progress_shown(learner, criteria) as show:
         measure(curve)
         while not curve.outcome:
@@ -139,8 +140,8 @@ def run_labelling(learner: Teachable, oracle: Any, criteria: StoppingCriteria) -
 def _next_rows(learner: Teachable, max_labels: int | None) -> np.ndarray:
     """Return the rows that still have no answer, or else those of a new query."""
     n_left = None if max_labels is None else max_labels - len(learner.labelled_)
-    if len(learner.asked_):
-        return learner.asked_[:n_left]
+    if len(asked := learner.asked_of()):
+        return asked[:n_left]
     usual = learner.batch_size if len(learner.labelled_) else learner.n_initial
     return learner.query(n_left if n_left is not None and n_left < min(usual, learner.n_open_) else None)
 
@@ -152,7 +153,7 @@ class _CurveRecorder:
         self.learner, self.criteria = learner, criteria
         self.evaluation = None
         if criteria.eval_set is not None:
-            self.evaluation = _evaluation(*criteria.eval_set, learner.estimator.missing_chunks)
+            self.evaluation = _evaluation(*criteria.eval_set, learner.home.missing_chunks)
         self.stop_set: Any = None
         self.stopped = False  # by a callback
         self.previous: np.ndarray | None = None  # predictions of the last committee, (STOP_ROWS,) or fewer
@@ -162,7 +163,7 @@ class _CurveRecorder:
         learner = self.learner
         if learner.has_committee_:
             started = time.perf_counter()
-            committee = learner.estimator_
+            committee = learner.model_
             seconds = time.perf_counter() - started
             curve.points.append(Point(len(learner.labelled_), self._error(committee), seconds))
             if self.criteria.stabilised is not None:
@@ -187,7 +188,7 @@ class _CurveRecorder:
         if self.stop_set is None:
             pool = self.learner.pool
             draw = key(self.learner.random_state, STOP_SET)
-            with pool.runtime(self.learner.estimator) as runtime:
+            with pool.runtime(self.learner.home) as runtime:
                 rows = random_rows(pool.n_rows, np.zeros(0, np.int64), draw, STOP_ROWS)
                 self.stop_set = pool.take(rows, runtime)
         predicted = committee.predict(self.stop_set)
@@ -207,7 +208,7 @@ class _CurveRecorder:
         full = len(self.agreement) == STOP_WINDOW
         if criteria.stabilised is not None and full and np.mean(self.agreement) >= criteria.stabilised:
             return STABILISED
-        if not learner.n_open_ and not len(learner.asked_):
+        if not learner.n_open_ and not len(learner.asked_of()):
             return EXHAUSTED
         return CALLBACK if self.stopped else ""
 
@@ -233,7 +234,7 @@ def _as_function(oracle: Any, learner: Teachable) -> Callable[[np.ndarray], Any]
         function: Callable[[np.ndarray], Any] = oracle
         return function
     source, n_rows = adapter_of(oracle, "oracle").column(), learner.pool.n_rows
-    warn_about(source, learner.estimator.missing_chunks)
+    warn_about(source, learner.home.missing_chunks)
     if source.shape != (n_rows,):
         raise DataError(
             f"{source.place} has labels of shape {source.shape}, but the pool has {n_rows} rows: pass one for each, or a "
@@ -265,7 +266,7 @@ def _progress_shown(
         yield lambda curve: None
         return
     most = min(criteria.max_labels or learner.pool.n_rows, learner.pool.n_rows)
-    with display(f"{type(learner.estimator).__name__}, {learner.strategy}", least=SHORT) as shown:
+    with display(f"{type(learner.estimator).__name__}, {name_of(learner.strategy)}", least=SHORT) as shown:
         draw, learner.phases = shown.bar(most), Phases(shown.phase)
 
         def show(curve: LearningCurve) -> None:

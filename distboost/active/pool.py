@@ -79,8 +79,11 @@ class Pool:
         n_jobs = estimator.n_jobs if estimator.n_jobs != -1 else None
         return open_runtime(client, n_jobs, estimator.worker_timeout, phases=phases)
 
-    def take(self, rows: np.ndarray, runtime: Runtime) -> NearInput:
-        """Return these rows, in this order, (n, n_features), with the names of their features."""
+    def take(self, rows: np.ndarray, runtime: Runtime, *, coded: bool = False) -> NearInput:
+        """Return these rows, in this order, (n, n_features), with the names of their features.
+
+        `coded`: as numbers, with codes in place of labels.
+        """
         array = self.source.array
         found = as_numbers(take_rows(self.source, rows, runtime) if array is None else array[rows], "pool")
         infinite = np.argwhere(np.isinf(found))
@@ -88,7 +91,7 @@ class Pool:
             row, column = map(int, infinite[0])
             name = None if self.names is None else self.names[column]
             raise InfiniteValue(self.place, int(rows[row]), column, float(found[row, column])).error(name)
-        return self._given.taken(rows) or ArrayInput(found, "X", self.names)
+        return (None if coded else self._given.taken(rows)) or ArrayInput(found, "X", self.names)
 
 
 def take_rows(source: Source, rows: np.ndarray, runtime: Runtime) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from distboost.active.pool import Pool
 from distboost.active.score_cache import CachedScores, ScoreCache
 from distboost.active.scoring import BlockQuery, best_of_block, rows_between
 from distboost.active.selection import RankedRows
-from distboost.active.strategies import Committee
+from distboost.active.strategies import Boosted, Committee
 from distboost.data.checks import naming
 from distboost.estimators.base import BoostingClassifier
 from distboost.io.phases import SILENT, Phases
@@ -62,17 +63,17 @@ class PoolSearch:
     def _by_codes(self, committee: Committee) -> Committee:
         """Return a committee that has the pool's codes of labels in place of its own."""
         labels, place = self._pool.labels, self._pool.place
-        if not labels:
+        if not labels or not isinstance(committee, Boosted):
             return committee
         ensemble = committee.ensemble.copy()
         ensemble.categories = {
             d: known.coded_by(labels.get(d), d, place) for d, known in ensemble.categories.items()
         }
-        return committee._replace(ensemble=ensemble)
+        return replace(committee, ensemble=ensemble)
 
     def _best_of_all(self, query: BlockQuery, excluded: np.ndarray, phases: Phases) -> RankedRows:
         pool = self._pool
-        best = RankedRows.empty(query.committee.algorithm.n_classes)
+        best = RankedRows.empty(query.committee.n_classes)
         with (
             naming(pool.names),
             pool.runtime(self._estimator, phases) as runtime,
@@ -80,7 +81,7 @@ class PoolSearch:
             phases.begin("query", pool.n_rows, "rows") as advance,
         ):
             shared = runtime.share(query)
-            spans = list(pool.spans() if cached is None else pool.spans(query.committee.ensemble.n_scores))
+            spans = list(pool.spans() if cached is None else pool.spans(cached.n_scores))
             calls = (
                 (shared, pool.source.part(start, stop), start, rows_between(excluded, start, stop), cached)
                 for start, stop in spans
@@ -93,8 +94,9 @@ class PoolSearch:
     def _cached_scores(
         self, query: BlockQuery, runtime: Runtime
     ) -> AbstractContextManager[CachedScores | None]:
-        if not self._cache_scores:
+        committee = query.committee
+        if not self._cache_scores or not isinstance(committee, Boosted):
             return nullcontext()
         if self._cache is None:
             self._cache = ScoreCache(self._estimator.scratch, self._estimator.storage_options)
-        return self._cache.updated(query.committee.ensemble, self._pool.n_rows, runtime)
+        return self._cache.updated(committee.ensemble, self._pool.n_rows, runtime)

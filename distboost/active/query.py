@@ -20,27 +20,50 @@ from typing import Any
 
 import numpy as np
 
-from distboost.active.committee import CommitteeTrainer, check_committee
+from distboost.active.committee import (
+    CommitteeTrainer,
+    check_committee,
+    default_committee,
+    description_of,
+)
 from distboost.active.curve import LearningCurve
 from distboost.active.labelling import StoppingCriteria, as_callbacks, run_labelling
-from distboost.active.ledger import Ledger
+from distboost.active.ledger import Ledger, other_work
 from distboost.active.pool import Pool
 from distboost.active.pool_search import PoolSearch
-from distboost.active.records import checked_labels
+from distboost.active.records import SETTINGS, checked_labels
 from distboost.active.scoring import BlockQuery, random_rows
+from distboost.active.seeds import as_recorded, read_seeds
 from distboost.active.selection import select_diverse
-from distboost.active.strategies import RANDOM, STRATEGIES, VOTES, Committee
+from distboost.active.starting import START_ROWS, central_rows
+from distboost.active.strategies import RANDOM, STRATEGIES, Function, committee_of, name_of
 from distboost.data.source import warn_about
-from distboost.errors import DataError
+from distboost.errors import DataError, DistboostError
 from distboost.estimators.base import BoostingClassifier
+from distboost.estimators.factory import estimator as estimator_class
 from distboost.estimators.names import check_same
-from distboost.estimators.parameters import deciding_parameters
 from distboost.io.options import storage_options
 from distboost.io.phases import Phases
 from distboost.io.progress import phases_shown
 from distboost.io.publishing import publish
 from distboost.io.urls import url_of
 from distboost.kernels.random import QUERIED_PART, QUERY, key
+
+SMALL_BATCH, AUTO_DIVERSITY = (
+    20,
+    5,
+)  # rows of a batch in which near-duplicates are rare; the diversity of larger ones
+STARTS = ("kmeans", "random")
+MOST_HOURS = 10**5  # of a lease
+
+
+def _setting(name: str, text: str) -> Any:
+    """Return a property for a setting of the log."""
+
+    def changed(learner: QueryByCommittee, value: Any) -> None:
+        learner.ledger.set(name, learner._checked(name, value))
+
+    return property(lambda learner: learner.ledger.settings[name], changed, doc=text)
 
 
 class QueryByCommittee:
@@ -52,37 +75,47 @@ class QueryByCommittee:
 
     Parameters
     ----------
-    estimator : BoostingClassifier
-        The committee. A clone is trained from scratch on the taught rows before a query needs it. The `client` of this estimator
-        scores the pool.
+    estimator : classifier or None
+        The committee: one of distboost's estimators, or any classifier with `predict_proba`, such as those of scikit-learn. A
+        clone is trained from scratch on the taught rows before a query needs it. None: extremely randomised trees
+        (`sklearn.ensemble.ExtraTreesClassifier`), which need the fewest labels. Classifiers that are not distboost's get numbers:
+        NaN for missing values, codes in place of labels.
     pool : array-like or data frame of shape (n_rows, n_features), zarr.Array, path or URL of one, or dask collection
         May hold NaN for missing values.
+    start : {"kmeans", "random"}, default="kmeans"
+        The rows of the first query: those nearest to the centres of as many clusters of a sample of the pool, or random ones.
     n_initial : int, default=50
-        The size of the first query, whose rows are drawn at random.
+        The size of the first query.
     batch_size : int, default=10
         R: the size of every other query.
-    strategy : {"margin", "entropy", "votes", "random"}, default="margin"
+    strategy : {"margin", "entropy", "averaged-margin", "votes", "random"} or callable, default="margin"
         Which rows to ask for: those with the smallest difference between the two largest scores (Huang 2009, algorithm 4), with
-        the largest entropy of `predict_proba`, with the largest entropy of the votes of the committee's members (Dagan & Engelson
-        1995), or random ones, as a control.
+        the largest entropy of `predict_proba`, with the smallest mean of that difference over the committee's members, with the
+        largest entropy of the members' votes (Dagan & Engelson 1995), or random ones, as a control. A function
+        strategy(probabilities, members, rows) of arrays (n, n_classes), (n_members, n, n_classes) and (n,) returns how useful the
+        label of each row would be, (n,).
     pool_fraction : float, default=1.0
         The fraction of the pool that each query scores and chooses from. Each query draws another random part. "random" chooses
         from all rows.
-    diversity : int, default=1
+    diversity : int or "auto", default="auto"
         Above 1: take `diversity` times as many of the most useful rows as are wanted, and choose from them rows that the
-        committee scores as differently as possible. This avoids near-duplicates in a batch. "random" scores no rows, and ignores
-        this.
+        committee scores as differently as possible. This avoids near-duplicates in a batch. "auto" is 5 for batches of more than
+        20 rows, else 1. "random" scores no rows, and ignores this.
     warm_start : bool, default=False
-        False: each run starts from scratch, as in algorithm 4. True: the committee keeps its rounds and learns
-        `n_estimators` more from all rows taught so far; a new class among them starts a new committee. The scores of the whole
-        pool are then cached on disk (in the estimator's `scratch`, which the workers of a cluster must share), and a query
-        computes only those of the new rounds, unless `pool_fraction` is below 1 or the strategy is "votes".
+        False: each run starts from scratch, as in algorithm 4. True: the committee, one of distboost's, keeps its rounds and
+        learns `n_estimators` more from all rows taught so far; a new class among them starts a new committee. The scores of the
+        whole pool are then cached on disk (in the estimator's `scratch`, which the workers of a cluster must share), and a query
+        computes only those of the new rounds, unless `pool_fraction` is below 1 or the strategy asks members.
+    final : BoostingClassifier or None, default=None
+        The model that is handed over at the end, trained on the same labels: `model_`. Its `client` scores the pool. None: the
+        committee itself if it is one of distboost's, else a `GDMCBoostClassifier`.
     classes : array-like or None, default=None
         The valid labels; any other is refused. None: any label is valid. In either case the committee knows only the classes
         taught so far. While these are fewer than two, queries return random rows.
     log : str, path or None, default=None
         A file that records each query and each lesson before `query` or `teach` returns. If the file exists, the work resumes
-        from it, in the state that its last process left.
+        from it, in the state that its last process left. Several processes may work on one log. `batch_size`, `strategy`,
+        `pool_fraction` and `diversity` may change, and so may the attributes of these names: the log records it.
     random_state : int, default=0
         The seed of all random choices.
     verbose : int, default=0
@@ -93,17 +126,19 @@ class QueryByCommittee:
     labelled_ : ndarray of shape (n_labelled,), int64
         Numbers of the rows taught, in the order taught.
     labels_ : ndarray of shape (n_labelled,)
-        Their labels.
+        Their labels, as they were corrected.
     asked_ : ndarray of shape (n_asked,), int64
-        Numbers of the rows that were asked for and not taught yet, in the order asked.
+        Numbers of the rows that were asked for, of anybody, and have no answer yet, in the order asked.
     n_queries_ : int
         Number of queries so far.
     n_open_ : int
-        Number of rows that were neither taught nor asked for.
+        Number of rows that were neither taught nor asked for, nor skipped.
     has_committee_ : bool
         Whether labels of at least two classes were taught, so that `estimator_` exists.
-    estimator_ : BoostingClassifier
+    estimator_ : classifier
         The committee, trained on the rows taught so far. Reading it trains it if necessary.
+    model_ : BoostingClassifier
+        The final model, trained on them.
     ledger : Ledger
         The record of queries and lessons.
 
@@ -134,71 +169,183 @@ class QueryByCommittee:
 
     def __init__(
         self,
-        estimator: BoostingClassifier,
+        estimator: Any,
         pool: Any,
         *,
+        start: str = "kmeans",
         n_initial: int = 50,
         batch_size: int = 10,
-        strategy: str = "margin",
+        strategy: str | Function = "margin",
         pool_fraction: float = 1.0,
-        diversity: int = 1,
+        diversity: int | str = "auto",
         warm_start: bool = False,
+        final: BoostingClassifier | None = None,
         classes: Any = None,
         log: str | os.PathLike[str] | None = None,
         random_state: int = 0,
         verbose: int = 0,
     ):
-        check_committee(estimator)
-        self.estimator = estimator
-        with storage_options(estimator.storage_options):
-            self.pool = Pool(pool, estimator.categorical_features)
-        warn_about(self.pool.source, estimator.missing_chunks)
+        self.estimator = default_committee() if estimator is None else estimator
+        check_committee(self.estimator)
+        if final is None and not isinstance(self.estimator, BoostingClassifier):
+            final = estimator_class("gd-mcboost")()
+        self.final = None if final is None else _checked_final(final)
+        self.home: BoostingClassifier = self.estimator if self.final is None else self.final
+        self._given = pool
+        self.pool = self._opened(pool)
+        warn_about(self.pool.source, self.home.missing_chunks)
+        if start not in STARTS:
+            raise DataError(f"start is {start!r}, expected one of {', '.join(map(repr, STARTS))}.")
+        self.start = start
         self.n_initial = _whole("n_initial", n_initial)
-        self.batch_size = _whole("batch_size", batch_size)
-        self.diversity = _whole("diversity", diversity)
-        if strategy not in STRATEGIES:
-            raise DataError(f"strategy is {strategy!r}, expected one of {', '.join(map(repr, STRATEGIES))}.")
-        self.strategy = strategy
+        self._function: Function | None = None
+        given = zip(SETTINGS, (batch_size, strategy, pool_fraction, diversity), strict=True)
+        settings = {name: self._checked(name, value) for name, value in given}
         self.warm_start = bool(warm_start)
-        if not (isinstance(pool_fraction, (int, float, np.number)) and 0 < pool_fraction <= 1):
+        if self.warm_start and not isinstance(self.estimator, BoostingClassifier):
             raise DataError(
-                f"``pool_fraction`` is {pool_fraction!r}, expected a number above 0 and at most 1."
+                f"``warm_start=True``, but the committee is a {type(self.estimator).__name__}, which has no rounds to keep. Pass "
+                "one of distboost's estimators, or ``warm_start=False``."
             )
-        self.pool_fraction = float(pool_fraction)
         self.classes = None if classes is None else np.unique(checked_labels(classes))
         if self.classes is not None and len(self.classes) < 2:
             raise DataError(f"classes are {self.classes.tolist()}. Pass at least 2.")
-        if self.batch_size > self.pool.n_rows:
-            raise DataError(
-                f"``batch_size`` is {batch_size}, but {self.pool.place} has {self.pool.n_rows} rows. Ask for fewer at once."
-            )
         self.random_state = _whole("random_state", random_state, 0)
         self.verbose = verbose
         self.phases: Phases | None = None  # of a loop that shows them
-        self.ledger = Ledger(self.pool.n_rows, self._header(), None if log is None else url_of(log, "log"))
-        if self.pool.names is not None:
-            check_same(self.ledger.notes.get("feature_names"), self.pool.names.tolist(), "pool")
-            self.ledger.note("feature_names", self.pool.names.tolist())
-        self._trainer = CommitteeTrainer(estimator, self.pool, self.ledger, warm_start=self.warm_start)
-        # A search that skips rows, or asks for the votes of single rounds, cannot use the scores of the whole pool.
-        cache_scores = self.warm_start and self.pool_fraction == 1 and strategy != VOTES
-        self._search = PoolSearch(self.pool, estimator, cache_scores=cache_scores)
+        self.ledger = self._opened_log(log, settings)
+        self._trainer = CommitteeTrainer(
+            self.estimator,
+            self.home,
+            self.pool,
+            self.ledger,
+            warm_start=self.warm_start,
+            random_state=self.random_state,
+        )
+        self._final_trainer = CommitteeTrainer(self.home, self.home, self.pool, self.ledger, calibrated=True)
+        self._search: PoolSearch | None = None
+        self._searched_with: Any = None  # what the search depends on
 
-    def _header(self) -> dict[str, Any]:
+    def _opened_log(self, log: str | os.PathLike[str] | None, settings: dict[str, Any]) -> Ledger:
+        """Return the ledger; raise DataError if the log is that of other work."""
+        ledger = Ledger(self._header(settings), None if log is None else url_of(log, "log"))
+        if ledger.n_rows != self.pool.n_rows:
+            raise other_work(
+                url_of(log, "log"), "pool", self._shape(ledger.n_rows), self._shape(self.pool.n_rows)
+            )
+        for name, value in settings.items():
+            ledger.set(name, value)
+        if self.pool.names is not None:
+            check_same(ledger.notes.get("feature_names"), self.pool.names.tolist(), "pool")
+            ledger.note("feature_names", self.pool.names.tolist())
+        return ledger
+
+    def _header(self, settings: dict[str, Any]) -> dict[str, Any]:
         """Return the header of the log: everything that decides which rows are asked for."""
         return {
-            "pool": [self.pool.n_rows, self.pool.n_features],
-            "algorithm": self.estimator.algorithm_name,
-            "parameters": deciding_parameters(self.estimator),
+            "pool": self._shape(self.pool.n_rows),
+            **description_of(self.estimator),
+            "final": None if self.final is None else description_of(self.final),
+            "start": self.start,
             "n_initial": self.n_initial,
-            "batch_size": self.batch_size,
-            "strategy": self.strategy,
-            "pool_fraction": self.pool_fraction,
-            "diversity": self.diversity,
+            **settings,
             "warm_start": self.warm_start,
             "classes": None if self.classes is None else self.classes.tolist(),
             "random_state": self.random_state,
         }
+
+    def _shape(self, n_rows: int) -> list[int]:
+        return [n_rows, self.pool.n_features]
+
+    # Settings, which may change.
+
+    batch_size: Any = _setting("batch_size", "R: the size of every query but the first.")
+    pool_fraction: Any = _setting("pool_fraction", "The fraction of the pool that each query scores.")
+    diversity: Any = _setting(
+        "diversity", 'How many candidates are scored for each row of a batch, or "auto".'
+    )
+
+    @property
+    def strategy(self) -> Any:
+        """Which rows to ask for."""
+        name = self.ledger.settings["strategy"]
+        if name in STRATEGIES:
+            return name
+        if self._function is None or name_of(self._function) != name:
+            raise DataError(
+                f"the log asks by the function {name} now, which it does not contain. Pass it: ``strategy=...``"
+            )
+        return self._function
+
+    @strategy.setter
+    def strategy(self, value: Any) -> None:
+        self.ledger.set("strategy", self._checked("strategy", value))
+
+    def _checked(self, name: str, value: Any) -> Any:
+        """Return a setting as the log has it; raise DataError if it is invalid."""
+        if name == "diversity":
+            return value if value == "auto" else _whole(name, value)
+        if name == "batch_size":
+            if _whole(name, value) > self.pool.n_rows:
+                raise DataError(
+                    f"``batch_size`` is {value}, but {self.pool.place} has {self.pool.n_rows} rows. Ask for fewer at once."
+                )
+            return _whole(name, value)
+        if name == "pool_fraction":
+            if not (isinstance(value, (int, float, np.number)) and 0 < value <= 1):
+                raise DataError(f"``pool_fraction`` is {value!r}, expected a number above 0 and at most 1.")
+            return float(value)
+        if callable(value):
+            self._function = value
+        elif value not in STRATEGIES:
+            raise DataError(
+                f"strategy is {value!r}, expected one of {', '.join(map(repr, STRATEGIES))}, or a function of probabilities, "
+                "members and rows."
+            )
+        return name_of(value)
+
+    # The pool.
+
+    def _opened(self, pool: Any) -> Pool:
+        with storage_options(self.home.storage_options):
+            return Pool(pool, self.home.categorical_features)
+
+    def extend(self, pool: Any = None, by: str | None = None) -> QueryByCommittee:
+        """Take up rows that were appended to the pool. They may be asked for from now on.
+
+        Parameters
+        ----------
+        pool : as for `QueryByCommittee`, default=None
+            The pool with all its rows, those before unchanged. None: the one that the learner was made with, such as a path, is
+            opened again.
+        by : str or None, default=None
+            Who says so.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        distboost.errors.DataError
+            If the pool has fewer rows than before, or other features.
+        """
+        given = self._given if pool is None else pool
+        grown = self._opened(given)
+        if grown.n_features != self.pool.n_features:
+            raise DataError(
+                f"{grown.place} has {grown.n_features} features, but the pool has {self.pool.n_features}. Append such rows."
+            )
+        if grown.names is not None:
+            check_same(self.ledger.notes.get("feature_names"), grown.names.tolist(), "pool")
+        self.ledger.extend(grown.n_rows, by)
+        self._given, self.pool, self._trainer.pool, self._final_trainer.pool = given, grown, grown, grown
+        return self
+
+    def _keep_up(self) -> None:
+        """Open the pool again if somebody said that it has grown."""
+        if self.pool.n_rows != self.ledger.n_rows:
+            self.extend()
 
     # State.
 
@@ -214,8 +361,12 @@ class QueryByCommittee:
 
     @property
     def asked_(self) -> np.ndarray:
-        """The rows of the last query that were not taught yet, int64."""
+        """The rows that were asked for, of anybody, and have no answer yet, int64."""
         return np.array(self.ledger.asked, np.int64)
+
+    def asked_of(self, by: str | None = None) -> np.ndarray:
+        """Return those that this person was asked for; None: those that `query` returned, (n,) int64."""
+        return np.array(self.ledger.asked_of(by), np.int64)
 
     @property
     def n_queries_(self) -> int:
@@ -224,8 +375,11 @@ class QueryByCommittee:
 
     @property
     def n_open_(self) -> int:
-        """The number of rows of the pool that were neither taught nor asked for."""
-        return self.pool.n_rows - len(self.ledger.rows) - len(self.ledger.asked)
+        """The number of rows of the pool that were neither taught nor asked for, nor skipped."""
+        return self._n_open(None)
+
+    def _n_open(self, by: str | None) -> int:
+        return self.ledger.n_rows - len(self.ledger.excluded(by))
 
     @property
     def has_committee_(self) -> bool:
@@ -233,19 +387,39 @@ class QueryByCommittee:
         return self._trainer.can_train
 
     @property
-    def estimator_(self) -> BoostingClassifier:
+    def estimator_(self) -> Any:
         """The committee, trained with all labels so far."""
-        return self._trainer.committee(quiet=bool(self.verbose))  # one progress bar is enough
+        return self._trained(self._trainer)
 
-    def teach(self, rows: Any, labels: Any) -> QueryByCommittee:
+    @property
+    def model_(self) -> BoostingClassifier:
+        """The final model, trained with all labels so far."""
+        model: BoostingClassifier = self._trained(
+            self._trainer if self.final is None else self._final_trainer
+        )
+        return model
+
+    def _trained(self, trainer: CommitteeTrainer) -> Any:
+        self._keep_up()
+        return trainer.committee(quiet=bool(self.verbose))  # one progress bar is enough
+
+    # Lessons.
+
+    def teach(
+        self, rows: Any, labels: Any, by: str | None = None, seconds: float | None = None
+    ) -> QueryByCommittee:
         """Record labels. The committee is trained with them before the next query.
 
         Parameters
         ----------
         rows : array-like of shape (n,), int
-            Any rows of the pool that were not taught before, asked for or not.
+            Any rows of the pool that have no label, asked for or not.
         labels : array-like of shape (n,)
             Numbers or text.
+        by : str or None, default=None
+            Who says so.
+        seconds : float or None, default=None
+            How long it took.
 
         Returns
         -------
@@ -254,11 +428,58 @@ class QueryByCommittee:
         Raises
         ------
         distboost.errors.DataError
-            If a row or a label is invalid. Nothing of the call is recorded then.
+            If a row or a label is invalid: somebody else may have taught the row. Nothing of the call is recorded then.
         distboost.errors.StoreError
             If the log cannot be written. Nothing of the call is recorded then.
         """
-        self.ledger.teach(rows, labels)
+        self.ledger.teach(rows, labels, by, seconds)
+        return self
+
+    def correct(
+        self, rows: Any, labels: Any, by: str | None = None, seconds: float | None = None
+    ) -> QueryByCommittee:
+        """Record other labels of rows that have some. As for `teach`."""
+        self.ledger.correct(rows, labels, by, seconds)
+        return self
+
+    def withdraw(self, rows: Any, by: str | None = None) -> QueryByCommittee:
+        """Record that nothing said of these rows counts, neither labels nor skips: they may be asked for again."""
+        self.ledger.withdraw(rows, by)
+        return self
+
+    def skip(self, rows: Any, why: str = "", by: str | None = None) -> QueryByCommittee:
+        """Record rows that are never to be asked for. As for `teach`."""
+        self.ledger.skip(rows, why, by)
+        return self
+
+    def unsure(self, rows: Any, by: str | None = None) -> QueryByCommittee:
+        """Record rows that this person cannot tell: only others are asked for them again. As for `teach`."""
+        self.ledger.unsure(rows, by)
+        return self
+
+    def seed(self, X: Any, labels: Any, by: str | None = None) -> QueryByCommittee:
+        """Record labelled rows from outside the pool, which the committee learns from, too.
+
+        Parameters
+        ----------
+        X : anything that `fit` takes, of shape (n, n_features)
+            If it is a path or URL, the log has that, and the array must stay; else the log has the values.
+        labels : array-like of shape (n,)
+        by : str or None, default=None
+            Who says so.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        distboost.errors.DataError
+            If the features differ from those of the pool, a label is invalid, or there are more values than a log should hold.
+        """
+        seed = {"x": as_recorded(X, self.pool, self.home), "labels": checked_labels(labels).tolist()}
+        read_seeds(seed, self.pool, self.home)  # raises DataError unless there is a label for each row
+        self.ledger.seed(seed["x"], seed["labels"], by)
         return self
 
     # Queries.
@@ -285,47 +506,113 @@ class QueryByCommittee:
         distboost.errors.ClusterError
             If the cluster does not answer. The query does not count then.
         """
-        n = self._size(n)
-        if self.strategy == RANDOM or not self.has_committee_:
-            rows = random_rows(self.pool.n_rows, self.ledger.excluded(), self._draw(QUERY), n)
-        else:
-            rows = self._most_useful(n)
-        self.ledger.ask(rows)
-        return rows
+        return self._ask(n, None, None)
 
-    def _size(self, n: int | None) -> int:
+    def lease(self, n: int | None = None, *, by: str, hours: float = 1.0) -> np.ndarray:
+        """Return useful rows for one of several people. Nobody else gets them meanwhile.
+
+        Parameters
+        ----------
+        n : int or None, default=None
+            As for `query`.
+        by : str
+            Who gets them.
+        hours : float, default=1.0
+            Those that have no answer after this time come free: queries may return them again.
+
+        Returns
+        -------
+        rows : ndarray of shape (n,), int64
+            As for `query`.
+
+        Raises
+        ------
+        distboost.errors.DataError, distboost.errors.ClusterError
+            As for `query`.
+        """
+        if not (isinstance(hours, (int, float, np.number)) and 0 < hours <= MOST_HOURS):
+            raise DataError(f"hours are {hours!r}, expected a number above 0 and at most {MOST_HOURS}.")
+        return self._ask(n, by, float(hours) * 3600)
+
+    def _ask(self, n: int | None, by: str | None, seconds: float | None) -> np.ndarray:
+        """Return rows for somebody. Those that others take during the search are replaced."""
+        self.ledger.update()
+        self._keep_up()
+        n, rows = self._size(n, by), list[int]()
+        while len(rows) < n and self._n_open(by):
+            try:
+                found = self._found(n - len(rows), by)
+            except Exception as error:
+                with suppress(DistboostError):
+                    self.ledger.fail(error, by)
+                raise
+            rows += self.ledger.ask(found, by, seconds)
+            self._keep_up()
+        return np.array(rows, np.int64)
+
+    def _found(self, n: int, by: str | None) -> np.ndarray:
+        """Return the n rows to ask for, as far as is known."""
+        if self.start == "kmeans" and self.ledger.is_new:
+            return self._central(n)
+        if self.strategy == RANDOM or not self.has_committee_:
+            return random_rows(self.pool.n_rows, self.ledger.excluded(by), self._draw(QUERY), n)
+        return self._most_useful(n, by)
+
+    def _size(self, n: int | None, by: str | None) -> int:
         """Return the number of rows to ask for."""
-        left = self.n_open_
+        ledger, left = self.ledger, self._n_open(by)
         if left == 0:
             raise DataError(
-                f"no row is left to ask for: {len(self.ledger.rows)} of the {self.pool.n_rows} rows of {self.pool.place} were "
-                f"taught, {len(self.ledger.asked)} were asked for."
+                f"no row is left to ask for: {len(ledger.labelled)} of the {ledger.n_rows} rows of {self.pool.place} were "
+                f"taught, {len(ledger.asked)} were asked for, {len(ledger.skipped)} skipped."
             )
-        first = n is None and not self.ledger.rows
+        first = n is None and not ledger.labelled and not ledger.seeds
         wanted = self.n_initial if first else self.batch_size if n is None else _whole("n", n)
-        if wanted > left and (n is not None or (first and not self.ledger.asked)):
+        if wanted > left and (n is not None or (first and ledger.is_new)):
             raise DataError(
                 f"``{'n_initial' if first else 'n'}`` is {wanted}, but only {left} rows of {self.pool.place} are left to ask "
                 f"for. Ask for at most {left}."
             )
-        return min(wanted, left)
+        return int(min(wanted, left))
 
     def _draw(self, stream: int) -> np.uint64:
         return key(self.random_state, stream, self.ledger.n_queries)
 
-    def _most_useful(self, n: int) -> np.ndarray:
+    def _central(self, n: int) -> np.ndarray:
+        """Return the rows of a sample nearest to the centres of n clusters, in this order."""
+        size = min(max(START_ROWS, 4 * n), self.pool.n_rows)
+        sample = random_rows(self.pool.n_rows, self.ledger.excluded(), self._draw(QUERY), size)
+        with self.pool.runtime(self.home) as runtime:
+            X = self.pool.take(sample, runtime, coded=True).data
+        rows: np.ndarray = sample[central_rows(X, n, self.random_state)]
+        return rows
+
+    def _most_useful(self, n: int, by: str | None) -> np.ndarray:
         """Return the n rows of highest utility (algorithm 4, lines 4 to 6)."""
+        diversity = (
+            (AUTO_DIVERSITY if n > SMALL_BATCH else 1) if self.diversity == "auto" else int(self.diversity)
+        )
         query = BlockQuery(
-            committee=Committee.from_estimator(self.estimator_),
+            committee=committee_of(self.estimator_),
             strategy=self.strategy,
-            n_best=n * self.diversity,
+            n_best=n * diversity,
             place=self.pool.place,
             draw=self._draw(QUERIED_PART),
             fraction=self.pool_fraction,
         )
         with phases_shown(self.verbose) if self.phases is None else nullcontext(self.phases) as phases:
-            found = self._search.best(query, self.ledger.excluded(), phases)
-        return (found if self.diversity == 1 else select_diverse(found, n)).rows
+            found = self._pool_search().best(query, self.ledger.excluded(by), phases)
+        return (found if diversity == 1 else select_diverse(found, n)).rows
+
+    def _pool_search(self) -> PoolSearch:
+        """Return the search of the pool as it is now."""
+        # A search that skips rows, or asks members, cannot use the scores of the whole pool.
+        uses_scores = self.strategy in ("margin", "entropy")
+        cache_scores = self.warm_start and self.pool_fraction == 1 and uses_scores
+        if self._search is None or self._searched_with != (self.pool, cache_scores):
+            self._search = PoolSearch(self.pool, self.home, cache_scores=cache_scores)
+            self._searched_with = (self.pool, cache_scores)
+        return self._search
 
     def run(
         self,
@@ -378,8 +665,17 @@ class QueryByCommittee:
 
     def save(self, url: str | os.PathLike[str]) -> None:
         """Write the record of queries and lessons to a file; give its path as `log` to resume from it."""
-        with storage_options(self.estimator.storage_options):
+        with storage_options(self.home.storage_options):
             publish(url_of(url, "url"), self.ledger.text().encode())
+
+
+def _checked_final(final: Any) -> BoostingClassifier:
+    if not isinstance(final, BoostingClassifier):
+        raise DataError(
+            f"final is a {type(final).__name__}, expected one of distboost's estimators, such as ``GDMCBoostClassifier()``."
+        )
+    check_committee(final)
+    return final
 
 
 def _whole(name: str, value: Any, least: int = 1) -> int:

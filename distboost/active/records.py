@@ -1,5 +1,22 @@
 """The lines of a log: how they are written, and what a header and a single record may contain.
 
+A record has its content under the name of its kind; `at`, seconds since 1970; and `by`, who, if that is known. Logs of version
+1 have neither.
+
+| kind | what happened |
+| --- | --- |
+| asked | these rows were asked for; with `until`: of one person, and they come free then |
+| taught, corrected | rows and labels; with `seconds`: how long the person took |
+| withdrawn | what was said of these rows does not count: they are as if nobody had asked |
+| skipped | rows that are never asked for again, and why |
+| unsure | rows that this person could not tell |
+| seeded | labelled rows from outside the pool: their values, or where they are |
+| setting | from now on |
+| extended | the number of rows of a pool that has grown |
+| trained | on how many taught rows a committee that grows was trained |
+| note | what else is needed to resume |
+| error | a query failed |
+
 A log may come from an untrusted source. This module checks each line by itself. `Ledger` checks it against the lines before it:
 for instance, whether a row was taught before.
 """
@@ -11,6 +28,7 @@ import math
 import re
 import zlib
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -20,9 +38,13 @@ from distboost.active.strategies import STRATEGIES
 from distboost.data.labels import SCALARS, check
 from distboost.errors import DataError
 
-VERSION = 1
+VERSION = 2
 MAX_LABEL_LENGTH = 1000  # characters; in an array, each label takes as much memory as the longest one
+MAX_TEXT_LENGTH = 1000  # characters of a name, a reason or an error
 _LARGEST = 2**63 - 1
+
+# Entries of the header that may change later.
+SETTINGS = ("batch_size", "strategy", "pool_fraction", "diversity")
 
 
 def to_line(record: dict[str, Any]) -> str:
@@ -56,6 +78,13 @@ def _refused(constant: str) -> None:
 # The header.
 
 
+def upgraded(header: dict[str, Any]) -> dict[str, Any]:
+    """Return the header of a log of version 1 as one of this version; others as they are."""
+    if header.get("distboost") == "labels" and header.get("version") == 1:
+        return {**header, "version": VERSION, "start": "random", "final": None}
+    return header
+
+
 def check_header(header: dict[str, Any]) -> None:
     """Raise ValueError unless this is the header of a log of this version."""
     if header.get("distboost") != "labels":
@@ -81,17 +110,38 @@ def _are_classes(value: Any) -> bool:
     return are_labels(value) and len(value) > 1 and np.unique(checked_labels(value)).tolist() == value
 
 
+def _is_str(value: Any) -> bool:
+    return type(value) is str
+
+
+def _is_dict(value: Any) -> bool:
+    return type(value) is dict
+
+
+def _is_entry(**entries: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Return a check of an object with exactly these entries."""
+
+    def is_right(value: Any) -> bool:
+        if type(value) is not dict or value.keys() != entries.keys():
+            return False
+        return all(entries[name](value[name]) for name in entries)
+
+    return is_right
+
+
 _HEADER: dict[str, Callable[[Any], bool]] = {
     "distboost": lambda value: value == "labels",
     "version": lambda value: type(value) is int and value == VERSION,
     "pool": lambda value: _are_rows(value, 1) and len(value) == 2,
-    "algorithm": lambda value: type(value) is str,
-    "parameters": lambda value: type(value) is dict,
+    "algorithm": _is_str,
+    "parameters": _is_dict,
     "n_initial": _whole(1),
     "batch_size": _whole(1),
-    "strategy": lambda value: type(value) is str and value in STRATEGIES,
+    "final": lambda value: value is None or _is_entry(algorithm=_is_str, parameters=_is_dict)(value),
+    "start": lambda value: value in ("kmeans", "random"),
+    "strategy": lambda value: type(value) is str and (value in STRATEGIES or "." in value),
     "pool_fraction": lambda value: type(value) is float and 0 < value <= 1,
-    "diversity": _whole(1),
+    "diversity": lambda value: value == "auto" or _whole(1)(value),
     "warm_start": lambda value: type(value) is bool,
     "classes": _are_classes,
     "random_state": lambda value: type(value) is int and value >= 0,
@@ -103,16 +153,66 @@ _HEADER: dict[str, Callable[[Any], bool]] = {
 
 def check_record(record: dict[str, Any]) -> None:
     """Raise ValueError unless a record has one of the known forms."""
-    kind, value = next(iter(record.items()), (None, None))
-    if len(record) != 1 or kind not in _RECORDS or not _RECORDS[kind](value):
+    kinds = record.keys() & _RECORDS.keys()
+    checks = _RECORDS | _COMMON | _MORE.get(min(kinds, default=""), {})
+    is_right = len(kinds) == 1 and all(name in checks and checks[name](record[name]) for name in record)
+    if not is_right:
         raise ValueError(f"it says {record!r:.100}")
 
 
-def _is_taught(value: Any) -> bool:
-    if type(value) is not dict or value.keys() != {"rows", "labels"}:
+def kind_of(record: dict[str, Any]) -> str:
+    """Return the kind of a record."""
+    return min(record.keys() & _RECORDS.keys())
+
+
+def rows_of(record: dict[str, Any]) -> list[int]:
+    """Return the rows of the pool that a record is about."""
+    value = record[kind_of(record)]
+    found: list[int] = value if type(value) is list else value.get("rows", []) if type(value) is dict else []
+    return found
+
+
+def said(record: dict[str, Any] | None) -> str:
+    """Return who made a record, and when, as the end of a sentence."""
+    found = record or {}
+    by = f" by {found['by']!r}" if "by" in found else ""
+    return by + (f" at {when(found['at'])}" if "at" in found else "")
+
+
+def when(at: float) -> str:
+    """Return a time as text, in this machine's zone."""
+    return datetime.fromtimestamp(at).astimezone().isoformat(" ", "seconds")
+
+
+def _are_some(value: Any) -> bool:
+    return _are_rows(value) and len(value) > 0
+
+
+def is_text(value: Any) -> bool:
+    """Return whether this is text of a length that logs hold."""
+    return type(value) is str and len(value) <= MAX_TEXT_LENGTH and not re.search("[\ud800-\udfff]", value)
+
+
+def _are_values(value: Any) -> bool:
+    """Whether these are rows of numbers, or where such are."""
+    if type(value) is str:
+        return True
+    if (
+        type(value) is not list
+        or not value
+        or not all(type(row) is list and len(row) == len(value[0]) for row in value)
+    ):
         return False
-    rows, labels = value["rows"], value["labels"]
-    return _are_rows(rows) and len(rows) > 0 and are_labels(labels)
+    return all(
+        cell is None or (_is_scalar(cell) and type(cell) in (int, float)) for row in value for cell in row
+    )
+
+
+def _is_setting(value: Any) -> bool:
+    if type(value) is not dict or len(value) != 1:
+        return False
+    ((name, now),) = value.items()
+    return name in SETTINGS and _HEADER[name](now)
 
 
 def _is_note(value: Any) -> bool:
@@ -120,21 +220,47 @@ def _is_note(value: Any) -> bool:
         return False
     ((name, said),) = value.items()
     if name == "pool":
-        return type(said) is str
+        return _is_str(said)
     if name == "feature_names":
-        return type(said) is list and all(type(text) is str for text in said)
-    return name == "parameters" and type(said) is dict and all(map(_is_scalar, said.values()))
+        return type(said) is list and all(map(_is_str, said))
+    return name == "parameters" and _is_dict(said) and all(map(_is_scalar, said.values()))
 
 
 def _is_scalar(value: Any) -> bool:
     return type(value) in SCALARS and (type(value) is not float or math.isfinite(value))
 
 
-_RECORDS: dict[Any, Callable[[Any], bool]] = {
+def is_time(value: Any) -> bool:
+    """Return whether this is a number of seconds."""
+    return type(value) in (int, float) and 0 <= value < _LAST_TIME
+
+
+def is_person(value: Any) -> bool:
+    """Return whether this can be the name of a person."""
+    return is_text(value) and value.isprintable() and value.strip() == value != ""
+
+
+_LAST_TIME = 2**37  # seconds: years of four digits
+_COMMON: dict[str, Callable[[Any], bool]] = {"by": is_person, "at": is_time}
+_MORE: dict[str, dict[str, Callable[[Any], bool]]] = {
+    "asked": {"until": is_time},
+    "taught": {"seconds": is_time},
+    "corrected": {"seconds": is_time},
+}
+_LABELLED = _is_entry(rows=_are_some, labels=lambda value: are_labels(value))
+_RECORDS: dict[str, Callable[[Any], bool]] = {
     "asked": _are_rows,
-    "taught": _is_taught,
+    "taught": _LABELLED,
+    "corrected": _LABELLED,
+    "withdrawn": _are_some,
+    "skipped": _is_entry(rows=_are_some, why=is_text),
+    "unsure": _are_some,
+    "seeded": _is_entry(x=_are_values, labels=lambda value: are_labels(value) and len(value) > 0),
+    "setting": _is_setting,
+    "extended": _whole(1),
     "trained": _whole(1),
     "note": _is_note,
+    "error": is_text,
 }
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from distboost.active.strategies import Committee
+from distboost.active.strategies import Boosted
 from distboost.io.options import StorageOptions, storage_options
 from distboost.io.storage import check_space, local_path, read_array, write_array
 from distboost.io.temporary import own, release, remove, temporary_url
@@ -31,6 +31,8 @@ class CachedScores(NamedTuple):
     read_from : str or None
         Folder of the scores after the first `n_rounds` rounds; None if nothing is cached.
     n_rounds : int
+    n_scores : int
+        Of each row.
     write_to : str
         Folder of the scores after all rounds. The same as `read_from` if no round is new.
     options : StorageOptions
@@ -39,10 +41,11 @@ class CachedScores(NamedTuple):
 
     read_from: str | None
     n_rounds: int
+    n_scores: int
     write_to: str
     options: StorageOptions
 
-    def scores(self, committee: Committee, X: np.ndarray, first: int) -> np.ndarray:
+    def scores(self, committee: Boosted, X: np.ndarray, first: int) -> np.ndarray:
         """Return the scores G (n, n_scores), float64, of the rows X (n, n_features) that begin with row `first`; cache them."""
         with storage_options(self.options):
             if self.read_from is None:
@@ -98,9 +101,9 @@ class ScoreCache:
         write_to = f"{self._url}/{len(ensemble)}"
         if self._ensemble is None or not ensemble.begins_with(self._ensemble):
             remove(self._url)
-            return CachedScores(None, 0, write_to, self._options)
+            return CachedScores(None, 0, ensemble.n_scores, write_to, self._options)
         n_rounds = len(self._ensemble)
-        return CachedScores(f"{self._url}/{n_rounds}", n_rounds, write_to, self._options)
+        return CachedScores(f"{self._url}/{n_rounds}", n_rounds, ensemble.n_scores, write_to, self._options)
 
 
 def _release(url: str, options: StorageOptions) -> None:

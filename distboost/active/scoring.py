@@ -9,7 +9,7 @@ import numpy as np
 from distboost.active.pool import finite_rows
 from distboost.active.score_cache import CachedScores
 from distboost.active.selection import RankedRows
-from distboost.active.strategies import UTILITIES, Committee
+from distboost.active.strategies import Boosted, Committee, Function, Judged, utility_of
 from distboost.kernels.random import uniforms
 
 ROWS_AT_ONCE = 4096  # rows whose scores are in memory at a time, beside the block's values
@@ -22,7 +22,7 @@ class BlockQuery(NamedTuple):
     Attributes
     ----------
     committee : Committee
-    strategy : str
+    strategy : str or function
     n_best : int
         Number of rows wanted.
     place : str
@@ -34,7 +34,7 @@ class BlockQuery(NamedTuple):
     """
 
     committee: Committee
-    strategy: str
+    strategy: str | Function
     n_best: int
     place: str
     draw: np.uint64
@@ -46,22 +46,20 @@ def best_of_block(
 ) -> RankedRows:
     """Return the most useful rows of a part of the pool that begins with row `first`, except those `excluded`."""
     X = finite_rows(part, question.place, first)
-    scores = None if cached is None else cached.scores(question.committee, X, first)
+    committee, utility = question.committee, utility_of(question.strategy)
+    scores = None
+    if cached is not None:
+        assert isinstance(committee, Boosted), "other committees have no rounds"
+        scores = cached.scores(committee, X, first)
     rows = _open_rows(first, len(X), excluded)
     if question.fraction < 1:
         rows = rows[uniforms(question.draw, first, len(X))[rows - first] < question.fraction]
-    algorithm, ensemble = question.committee
-    best = RankedRows.empty(algorithm.n_classes)
+    best = RankedRows.empty(committee.n_classes)
     for start in range(0, len(rows), ROWS_AT_ONCE):
         some = rows[start : start + ROWS_AT_ONCE]
         x = X[some - first]
-        if scores is None:
-            G = np.zeros((len(some), ensemble.n_scores))
-            question.committee.add_scores(x, G)
-        else:
-            G = scores[some - first]
-        utility = UTILITIES[question.strategy](question.committee, x, G)
-        best = best.merged(RankedRows(utility, some, algorithm.decoded(G))).best(question.n_best)
+        F = committee.decoded(committee.scores(x) if scores is None else scores[some - first])
+        best = best.merged(RankedRows(utility(Judged(committee, x, F, some)), some, F)).best(question.n_best)
     return best
 
 

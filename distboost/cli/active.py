@@ -7,12 +7,14 @@ from typing import Any
 
 import click
 
+from distboost.cli.active_log import export, import_labels, show_log, withdraw
 from distboost.cli.active_options import (
-    ALGORITHM,
+    EXTRA_TREES,
     STRATEGIES,
     algorithm_option,
     given_options,
     new_estimator,
+    person_option,
     query_options,
     with_default,
 )
@@ -45,7 +47,8 @@ def active() -> None:
     """
 
 
-active.add_command(simulate)
+for _command in (simulate, import_labels, export, withdraw, show_log):
+    active.add_command(_command)
 
 _log = path_option("--log", "Log of the work.")
 
@@ -68,7 +71,10 @@ distboost active ask --log work.log --x data.zarr/x --out ask.csv \\
 @click.option("--classes", metavar="A,B,C", help="The valid labels; any other is refused.")
 @query_options
 @parameters_option
+@person_option
+@click.option("--hours", type=float, help="How long rows are kept for the person of --by (default: 1).")
 @click.option("--more", is_flag=True, help="Ask for another batch even if rows are open.")
+@click.option("--extend", is_flag=True, help="Take up rows that were appended to the pool.")
 @click.option("--no-features", is_flag=True, help="Write no values of the rows.")
 @click.option("--overwrite", is_flag=True, help="Replace the file at --out, whatever it contains.")
 @cluster_options
@@ -77,32 +83,49 @@ def ask(
     out: str,
     x: str | None,
     algorithm: str | None,
+    final: str | None,
     classes: str | None,
     parameters: tuple[str, ...],
+    by: str | None,
+    hours: float | None,
     more: bool,
+    extend: bool,
     no_features: bool,
     overwrite: bool,
     cluster: ClusterOptions,
     **choosing: Any,
 ) -> None:
-    """Write rows for a person to label: the open ones, or else another batch."""
+    """Write rows for a person to label: the open ones, or else another batch.
+
+    With --by, they are this person's, and nobody else gets them for an hour.
+    """
     from distboost.cli.connection import connect
     from distboost.cli.labels_csv import parse_classes, write_labels_csv
     from distboost.io.progress import on_stderr
 
+    if hours is not None and by is None:
+        raise click.UsageError("--hours goes with --by.")
     _check_place(out, log)
     if not overwrite:
         _check_untold(out, log)
-    given = given_options(choosing | {"classes": None if classes is None else parse_classes(classes)})
+    given = given_options(
+        choosing
+        | {
+            "classes": None if classes is None else parse_classes(classes),
+            "final": None if final is None else new_estimator(final, {}),
+        }
+    )
     with connect(cluster) as client, on_stderr():
         learner = _learner(
-            log, x, algorithm, parameters=parse_parameters(parameters), client=client, given=given
+            log, x, algorithm, extend, parameters=parse_parameters(parameters), client=client, given=given
         )
         learner.verbose = 1
-        n_open = len(learner.asked_)
-        if more or not n_open:
+        n_open = len(learner.asked_of(by))
+        if (more or not n_open) and by is None:
             learner.query()
-        rows = learner.asked_
+        elif more or not n_open:
+            learner.lease(by=by, **given_options({"hours": hours}))
+        rows = learner.asked_of(by)
         values, names = (None, ()) if no_features else _values(learner, rows)
     write_labels_csv(out, rows.tolist(), values, names)
     note = f", {n_open} of them asked before" if n_open else ""
@@ -120,7 +143,7 @@ def _check_place(path: str, log: str) -> None:
 def _values(learner: Any, rows: Any) -> tuple[Any, list[str]]:
     """Return the values of rows of the pool, and the names of the features: x0, x1, ..., if they have none."""
     pool = learner.pool
-    with pool.runtime(learner.estimator) as runtime:
+    with pool.runtime(learner.home) as runtime:
         values = pool.take(rows, runtime).data
     unnamed = [f"x{feature}" for feature in range(pool.n_features)]
     return values, unnamed if pool.names is None else pool.names.tolist()
@@ -129,7 +152,8 @@ def _values(learner: Any, rows: Any) -> tuple[Any, list[str]]:
 def _check_untold(out: str, log: str) -> None:
     """Raise DataError if writing to `out` would lose labels."""
     from distboost.active.ledger import Ledger, read_header
-    from distboost.cli.labels_csv import parse_labels, read_labels_csv
+    from distboost.cli.answers import untold
+    from distboost.cli.labels_csv import read_labels_csv
     from distboost.errors import DataError
 
     try:
@@ -140,16 +164,8 @@ def _check_untold(out: str, log: str) -> None:
         raise DataError(
             f"the file at --out is not one that 'ask' wrote: {error} Choose another path, or add --overwrite."
         ) from error
-    known: dict[int, Any] = {}
     if filled and read_header(log) is not None:
-        ledger = Ledger.from_log(log)
-        known = dict(zip(ledger.rows, ledger.labels, strict=True))
-        earlier = _earlier(ledger)
-        filled = {
-            row: text
-            for row, text in filled.items()
-            if row not in known or parse_labels({row: text}, earlier, out)[row] != known[row]
-        }
+        filled = untold(Ledger.from_log(log), filled, out)
     if filled:
         raise DataError(
             f"{out} has {len(filled)} labels that were not told, such as {_first(filled)}. Tell them first: distboost active "
@@ -166,16 +182,11 @@ def _first(labels: dict[int, Any]) -> str:
     return f"{labels[row]!r} for row {row}"
 
 
-def _earlier(ledger: Any) -> list[Any]:
-    """Return labels of the kind that new ones must have."""
-    labels: list[Any] = ledger.header["classes"] or ledger.labels
-    return labels
-
-
 def _learner(
     log: str,
     x: str | None,
     algorithm: str | None,
+    extend: bool,
     *,
     parameters: dict[str, Any],
     client: Any,
@@ -191,26 +202,30 @@ def _learner(
     if header is None:
         if x is None:
             raise DataError(f"there is no log at {log} yet: pass the pool with --x to create it.")
-        estimator = new_estimator(algorithm or ALGORITHM, parameters)
-        estimator.client = client
-        return begin(estimator, x, log, **given)
+        learner = begin(new_estimator(algorithm or EXTRA_TREES, parameters), x, log, **given)
+        learner.home.client = client
+        return learner
     if algorithm not in (None, header["algorithm"]):
         raise DataError(
             f"the log {log} belongs to {header['algorithm']}, not to {algorithm}. Leave --algorithm out, or begin a new log."
         )
     new_estimator(header["algorithm"], parameters)
-    return resume(log, x, client=client, parameters=parameters, **given)
+    return resume(log, x, client=client, parameters=parameters, extend=extend, **given)
 
 
 @active.command(example="distboost active tell --log work.log --labels ask.csv")
 @_log
 @path_option("--labels", "CSV file with the columns row and label. Rows without a label stay open.")
+@person_option
+@click.option("--correct", is_flag=True, help="Replace labels that differ from those told before.")
 @path_option("--eval-x", "Features of rows to measure the committee's error on.", required=False)
 @path_option("--eval-y", "Labels of those rows.", required=False)
 @cluster_options
 def tell(
     log: str,
     labels: str,
+    by: str | None,
+    correct: bool,
     eval_x: str | None,
     eval_y: str | None,
     cluster: ClusterOptions,
@@ -218,11 +233,12 @@ def tell(
     """Read the labels that a person filled in.
 
     Labels are whole numbers, numbers or text, like --classes and earlier labels. The labels of a first file are whole numbers if
-    all can be read as such, else text. Telling a file twice is harmless.
+    all can be read as such, else text. "?" says that the person cannot tell, "-" that nobody shall be asked again, perhaps with a
+    reason: "- blurred"; unless they are classes. Telling a file twice is harmless.
     """
     from distboost.active.ledger import Ledger
-    from distboost.cli.labels_csv import parse_labels, read_labels_csv
-    from distboost.io.text import visible
+    from distboost.cli.answers import record
+    from distboost.cli.labels_csv import read_labels_csv
 
     if (eval_x is None) != (eval_y is None):
         raise click.UsageError("--eval-x and --eval-y go together.")
@@ -230,37 +246,9 @@ def tell(
         raise click.UsageError(
             f"{' and '.join(cluster.given())}: only to measure the error. Pass --eval-x and --eval-y, too, or none of them."
         )
-    ledger = Ledger.from_log(log)
-    known = parse_labels(_filled(read_labels_csv(labels)), _earlier(ledger), labels)
-    new = _new_labels(ledger, known, labels)
-    first = not ledger.labels
-    unseen = sorted(set(new.values()) - set(ledger.labels))
-    ledger.teach(list(new), list(new.values()))
-    said = f"{len(new)} labels told, {len(ledger.labels)} in all; {len(ledger.asked)} rows are open."
-    if unseen:
-        said += f" {'Classes' if first else 'New classes'}: {', '.join(map(visible, unseen))}."
-    click.echo(said)
+    click.echo(record(Ledger.from_log(log), _filled(read_labels_csv(labels)), labels, by=by, correct=correct))
     if eval_x is not None and eval_y is not None:
         _say_error(log, eval_x, eval_y, cluster)
-
-
-def _new_labels(ledger: Any, known: dict[int, Any], place: str) -> dict[int, Any]:
-    """Return the labels that were not told before; raise DataError if a row was not asked for, or has another label already."""
-    from distboost.errors import DataError
-
-    told, asked = dict(zip(ledger.rows, ledger.labels, strict=True)), set(ledger.asked)
-    for row, label in known.items():
-        if row in told and told[row] != label:
-            raise DataError(
-                f"{place} labels row {row} as {label!r}, but its label is already {told[row]!r}. Correct the file; "
-                "nothing of it was recorded."
-            )
-        if row not in told and row not in asked:
-            raise DataError(
-                f"{place} labels row {row}, which was not asked for. Check that --log is the log of this file. "
-                "Nothing of it was recorded."
-            )
-    return {row: label for row, label in known.items() if row not in told}
 
 
 def _say_error(log: str, x: str, y: str, cluster: ClusterOptions) -> None:
@@ -269,7 +257,7 @@ def _say_error(log: str, x: str, y: str, cluster: ClusterOptions) -> None:
     from distboost.estimators.evaluating import confusion
 
     with connect(cluster) as client:
-        found = confusion(resume(log, client=client).estimator_, x, y, client=client)
+        found = confusion(resume(log, client=client).model_, x, y, client=client)
     click.echo(f"error {1 - found.accuracy:.2%} on {int(found.counts.sum())} rows")
 
 
@@ -289,7 +277,7 @@ def status(log: str) -> None:
 @overwrite_option
 @cluster_options
 def write_model(log: str, model: str, overwrite: bool, cluster: ClusterOptions) -> None:
-    """Train the committee on all labels, and write it to a file."""
+    """Train the final model on all labels, and write it to a file."""
     from distboost.active import resume
     from distboost.cli.connection import connect
     from distboost.cli.show import digest
@@ -298,7 +286,7 @@ def write_model(log: str, model: str, overwrite: bool, cluster: ClusterOptions) 
     check_writable(model, overwrite)
     with connect(cluster) as client:
         learner = resume(log, client=client)
-        committee = learner.estimator_
-    committee.save(model)
-    click.echo(f"{committee.n_iter_} rounds on {len(learner.labelled_)} labels")
+        final = learner.model_
+    final.save(model)
+    click.echo(f"{final.n_iter_} rounds on {len(learner.labelled_)} labels")
     click.echo(f"{model} sha256 {digest(model)}")

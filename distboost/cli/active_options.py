@@ -7,20 +7,33 @@ from typing import Any
 
 import click
 
-from distboost.cli.options import with_parameters
+from distboost.cli.options import check_known, with_parameters
 from distboost.registry import ALGORITHMS
 
 # Copies of what distboost.active defines, which takes seconds to import.
-STRATEGIES = ("margin", "entropy", "votes", "random")
+STRATEGIES = ("margin", "entropy", "averaged-margin", "votes", "random")
+STARTS = ("kmeans", "random")
+EXTRA_TREES = "extra-trees"
 DEFAULTS = {
     "strategy": "margin",
+    "start": "kmeans",
     "n_initial": 50,
     "batch_size": 10,
     "pool_fraction": 1.0,
-    "diversity": 1,
+    "diversity": "auto",
     "random_state": 0,
 }
-ALGORITHM = "gamble"
+COMMITTEES = (EXTRA_TREES, *ALGORITHMS)
+
+
+class Diversity(click.ParamType[Any]):
+    """A whole number of at least 1, or "auto"."""
+
+    name = "integer|auto"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number, or "auto"."""
+        return value if value == "auto" else click.IntRange(min=1).convert(value, param, ctx)
 
 
 def query_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -28,10 +41,19 @@ def query_options(command: Callable[..., Any]) -> Callable[..., Any]:
     whole = click.IntRange(min=1)
     for name, kind, text in (
         ("random_state", int, "Seed of all random choices"),
-        ("diversity", whole, "Take this many times as many useful rows, and choose a diverse batch of them"),
+        (
+            "diversity",
+            Diversity(),
+            "Take this many times as many useful rows, and choose a diverse batch of them",
+        ),
         ("pool_fraction", float, "Fraction of the pool to score, drawn again for each batch"),
         ("batch_size", whole, "Rows of every other batch"),
-        ("n_initial", whole, "Rows of the first batch, drawn at random"),
+        ("n_initial", whole, "Rows of the first batch"),
+        (
+            "start",
+            click.Choice(STARTS),
+            "The first batch: rows nearest to centres of clusters, or random ones",
+        ),
     ):
         option = "--" + name.replace("_", "-")
         command = click.option(option, type=kind, help=with_default(text, name))(command)
@@ -43,12 +65,32 @@ def with_default(text: str, name: str) -> str:
     return f"{text} (default: {DEFAULTS[name]})."
 
 
+def person_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option --by."""
+    return click.option("--by", metavar="NAME", help="Who does this, for the log.")(command)
+
+
+def rows_of_text(text: str) -> list[int]:
+    """Return the numbers of a text 5,17."""
+    from distboost.errors import DataError
+
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise DataError(f"--rows is {text!r:.100}, expected numbers of rows, separated by commas.") from error
+
+
 def algorithm_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the option --algorithm."""
+    """Add the options --algorithm and --final."""
+    command = click.option(
+        "--final",
+        type=click.Choice(ALGORITHMS),
+        help=f"Algorithm of the final model (default: that of the committee, or gd-mcboost with {EXTRA_TREES}).",
+    )(command)
     return click.option(
         "--algorithm",
-        type=click.Choice(ALGORITHMS),
-        help=f"Algorithm of the committee (default: {ALGORITHM}).",
+        type=click.Choice(COMMITTEES),
+        help=f"Algorithm of the committee, which the parameters of --set belong to (default: {EXTRA_TREES}).",
     )(command)
 
 
@@ -59,11 +101,16 @@ def given_options(options: dict[str, Any]) -> dict[str, Any]:
 
 def new_estimator(algorithm: str, parameters: dict[str, Any]) -> Any:
     """Return an estimator with these parameters; raise if one is invalid."""
+    from distboost.active.committee import default_committee
     from distboost.errors import DataError
     from distboost.estimators.factory import estimator
 
+    if algorithm == EXTRA_TREES:
+        made = default_committee()
+        check_known(made, parameters, "--set")
+        return made.set_params(**parameters)
     if algorithm not in ALGORITHMS:
         raise DataError(
-            f"the log names the algorithm {algorithm!r:.100}, expected one of {', '.join(ALGORITHMS)}."
+            f"the log names the algorithm {algorithm!r:.100}, expected one of {', '.join(COMMITTEES)}."
         )
     return with_parameters(estimator(algorithm)(), parameters)

@@ -44,8 +44,13 @@ def write_labels_csv(url: str, rows: Sequence[int], values: np.ndarray | None, n
 
 
 def _name(name: str) -> str:
-    """Return a name in one line that no spreadsheet takes for a formula."""
-    return _FORMULA.sub(r"\1\2'", visible(name)[:_MAX_NAME_LENGTH])
+    """Return a name in one line."""
+    return not_a_formula(visible(name)[:_MAX_NAME_LENGTH])
+
+
+def not_a_formula(text: str) -> str:
+    """Return a text that no spreadsheet takes for a formula."""
+    return _FORMULA.sub(r"\1\2'", text)
 
 
 def _cell(value: np.floating) -> str:
@@ -75,7 +80,7 @@ def read_labels_csv(url: str) -> dict[int, str]:
     for number, line in enumerate(lines[1:], 2):
         if any(cell.strip() for cell in line):
             row, label = (line[column].strip() if column < len(line) else "" for column in columns)
-            _keep(found, row, label, f"line {number} of {url}")
+            keep(found, row, label, f"line {number} of {url}")
     return found
 
 
@@ -100,7 +105,8 @@ def _delimiter(text: str) -> str:
     )
 
 
-def _keep(found: dict[int, str], row: str, label: str, place: str) -> None:
+def keep(found: dict[int, str], row: str, label: str, place: str) -> None:
+    """Add a row to those found; raise DataError if it has another label there."""
     if not _INDEX.fullmatch(row):
         raise DataError(f"{place} has the row {row!r}, expected its number in the pool.")
     index = int(row.partition(".")[0])

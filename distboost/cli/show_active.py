@@ -23,7 +23,7 @@ def print_ledger(ledger: Ledger, log: str) -> None:
         facts.add_row(name, visible(value))
     out = console()
     out.print(facts)
-    counts = Counter(ledger.labels)
+    counts = Counter(ledger.labels + ledger.seed_labels)
     classes = ledger.header["classes"] or sorted(counts)
     if classes:
         table = Table("class", Column("labels", justify="right"))
@@ -34,17 +34,24 @@ def print_ledger(ledger: Ledger, log: str) -> None:
 
 def _facts(ledger: Ledger, log: str) -> list[tuple[str, str]]:
     header, notes = ledger.header, ledger.notes
-    rows, features = header["pool"]
-    n_told, n_open = len(ledger.rows), len(ledger.asked)
+    rows, features = ledger.n_rows, header["pool"][1]
+    n_told, n_open = len(ledger.labelled), len(ledger.asked)
+    people = Counter((ledger.last(row) or {}).get("by") for row in ledger.labelled)
     parameters = {**header["parameters"], **notes.get("parameters", {})}
     return [
         ("log", log),
         ("pool", notes.get("pool", "not known: pass it with --x to 'distboost active ask'")),
         ("rows", f"{rows:,} of {features:,} features"),
         ("asked", f"{n_told + n_open:,} in {ledger.n_queries} batches"),
-        ("told", f"{n_told:,}"),
+        ("told", f"{n_told:,}" + "".join(f", {n:,} by {by}" for by, n in people.items() if by is not None)),
         ("open", f"{n_open:,} asked and not told"),
-        ("settings", _named({name: header[name] for name in header if name not in NOT_SETTINGS})),
+        ("others", f"{len(ledger.skipped):,} skipped, {len(ledger.seed_labels):,} from outside the pool"),
+        (
+            "settings",
+            _named(
+                {name: now for name, now in (header | ledger.settings).items() if name not in NOT_SETTINGS}
+            ),
+        ),
         ("algorithm", header["algorithm"]),
         ("parameters", _named(parameters)),
     ]

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from distboost.cli.active_options import (
-    ALGORITHM,
+    EXTRA_TREES,
     STRATEGIES,
     algorithm_option,
     given_options,
@@ -93,6 +93,7 @@ def simulate(
     eval_x: str,
     eval_y: str,
     algorithm: str | None,
+    final: str | None,
     strategies: list[str],
     repeats: int,
     max_labels: int | None,
@@ -112,9 +113,9 @@ def simulate(
     plot = None if plot is None else os.path.abspath(plot)
     for path in filter(None, (json, plot)):
         check_writable(path, overwrite)
-    estimator = new_estimator(algorithm or ALGORITHM, parse_parameters(parameters))
+    estimator = new_estimator(algorithm or EXTRA_TREES, parse_parameters(parameters))
+    model = None if final is None else new_estimator(final, {})
     with connect(cluster) as client:
-        estimator.client = client
         curves = learning_curves(
             estimator,
             x,
@@ -125,6 +126,8 @@ def simulate(
             target_error=target_error,
             max_labels=max_labels,
             verbose=int(sys.stdout.isatty()),
+            client=client,
+            final=model,
             **given_options(choosing),
         )
     if json is not None:

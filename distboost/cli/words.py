@@ -33,6 +33,7 @@ REMEDIES = {
     "caller": "the process of this command",
     "connect": "Repeat the command",
     "eval_set=(X, y)": "--eval-x and --eval-y",
+    "extended": "distboost active ask --extend",
     "group": "",
     "labelled": "--eval-x and --eval-y, or --eval NAME=X,Y[,WEIGHTS]",
     "no_halving": "Leave --halving out",

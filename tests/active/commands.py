@@ -10,7 +10,18 @@ from click.testing import CliRunner
 
 from distboost.cli import main
 
-SMALL = ("--n-initial", 12, "--batch-size", 4, "--set", "n_estimators=6", "--set", "max_leaf_nodes=3")
+SMALL = (
+    "--algorithm",
+    "gamble",
+    "--n-initial",
+    12,
+    "--batch-size",
+    4,
+    "--set",
+    "n_estimators=6",
+    "--set",
+    "max_leaf_nodes=3",
+)
 
 
 def run(*arguments: object) -> str:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import zarr
 
+from distboost.active import ledger
 from distboost.active import pool as pool_module
 
 
@@ -23,6 +24,22 @@ def problem():
 def small_blocks(monkeypatch):
     """Blocks of 20 rows, if the chunks allow it."""
     monkeypatch.setattr(pool_module, "BLOCK_BYTES", 20 * 6 * 8)
+
+
+class Clock:
+    def __init__(self):
+        self.now = 1.8e9
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The clock of the logs, which stands."""
+    found = Clock()
+    monkeypatch.setattr(ledger, "clock", found)
+    return found
 
 
 @pytest.fixture(scope="session")

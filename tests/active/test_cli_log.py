@@ -30,8 +30,8 @@ def test_no_committee_yet(data, files, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--strategy", "random"), "'margin', not 'random'"),
-        (("--batch-size", 5), "--batch-size is 4, not 5"),
+        (("--start", "random"), "'kmeans', not 'random'"),
+        (("--n-initial", 5), "--n-initial is 12, not 5"),
         (("--set", "n_estimators=7"), "n_estimators is 6, not 7"),
         (("--algorithm", "rebel"), "belongs to gamble, not to rebel"),
         (("--classes", "a,b"), "classes is None, not ['a', 'b']"),

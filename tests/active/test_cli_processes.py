@@ -15,8 +15,8 @@ KILLED = """
 import os, signal
 from distboost.active import ledger
 append = ledger.LabelLog.append
-def killing(log, record):
-    append(log, record)
+def killing(log, *given):
+    append(log, *given)
     with open(log.path, "rb") as file:
         if b'"asked"' in file.read():
             os.kill(os.getpid(), signal.SIGKILL)

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from distboost.active import resume
 from distboost.active.from_log import begin
 from distboost.active.ledger import Ledger
-from distboost.active.records import to_line
+from distboost.active.records import kind_of, to_line
 from distboost.cli import main
 from distboost.errors import DataError, DistboostError, StoreError
 from tests.active.sessions import committee
@@ -51,9 +51,18 @@ def logs(pool, tmp_path_factory):
         for _ in range(3):
             rows = learner.query()
             learner.teach(rows[1:], labels[rows[1:]])
+        lease = learner.lease(3, by="ann")
+        learner.skip(lease[:1], "broken", by="ann").unsure(lease[1:2], by="ann")
+        learner.batch_size = 5
+        if name != "a committee that grows":
+            learner.correct(rows[1:2], labels[rows[1:2]], by="bob").withdraw(rows[2:3]).seed(
+                np.eye(2, 4), labels[:2]
+            )
         made[name] = [json.loads(text[9:]) for text in (folder / name).read_text().splitlines()]
-        kinds = {"asked", "taught", "note"} | ({"trained"} if name == "a committee that grows" else set())
-        assert set().union(*made[name][1:]) == kinds
+        common = {"asked", "taught", "note", "skipped", "unsure", "setting"}
+        assert set(map(kind_of, made[name][1:])) == common | (
+            {"trained"} if name == "a committee that grows" else {"corrected", "withdrawn", "seeded"}
+        )
     return made
 
 
@@ -71,6 +80,7 @@ def goes_on(path, pool, work=False) -> bool:
         return False
     rows = [*ledger.rows, *ledger.asked]
     assert len(set(rows)) == len(rows) == len(ledger.labels) + len(ledger.asked)
+    assert not set(ledger.skipped) & set(rows)
     assert not rows or 0 <= min(rows) <= max(rows) < ledger.n_rows
     if work:
         try:
@@ -98,6 +108,10 @@ def change(number, *path, to):
 
 def more(record):
     return lambda records: records.append(record)
+
+
+def first(records, kind):
+    return next(record[kind] for record in records if kind in record)
 
 
 def without(name):
@@ -130,10 +144,42 @@ WRONG = {
     "a label of many letters": more({"taught": {"rows": [59], "labels": ["a" * 2000]}}),
     "a vast label": more({"taught": {"rows": [59], "labels": [10**40]}}),
     "more of a teaching": more({"taught": {"rows": [59], "labels": [1], "by": "me"}}),
+    "a person that is a number": more({"taught": {"rows": [59], "labels": [1]}, "by": 3}),
+    "a person without a name": more({"taught": {"rows": [59], "labels": [1]}, "by": ""}),
+    "a person of two lines": more({"taught": {"rows": [59], "labels": [1]}, "by": "a\nb"}),
+    "a time that is text": more({"taught": {"rows": [59], "labels": [1]}, "at": "now"}),
+    "a time past all": more({"taught": {"rows": [59], "labels": [1]}, "at": 1e300}),
+    "a time before all": more({"taught": {"rows": [59], "labels": [1]}, "at": -1.0}),
+    "a lease of labels": more({"taught": {"rows": [59], "labels": [1]}, "until": 2e9}),
+    "a lease that is text": more({"asked": [59], "until": "later"}),
+    "corrected what was not taught": more({"corrected": {"rows": [59], "labels": [1]}}),
+    "corrected to no class": lambda records: records.append({"corrected": {**first(records, "taught"), "labels": [9] * 7}}),
+    "withdrawn what nobody knows": more({"withdrawn": [59]}),
+    "withdrawn twice": lambda records: records.append({"withdrawn": first(records, "taught")["rows"][:1] * 2}),
+    "withdrawn nothing": more({"withdrawn": []}),
+    "skipped what was taught": lambda records: records.append({"skipped": {"rows": first(records, "taught")["rows"], "why": ""}}),
+    "skipped without a reason": more({"skipped": {"rows": [59]}}),
+    "skipped for a number": more({"skipped": {"rows": [59], "why": 3}}),
+    "asked for what was skipped": lambda records: records.append({"asked": first(records, "skipped")["rows"]}),
+    "asked for what the person cannot tell": lambda records: records.append(
+        {"asked": first(records, "unsure"), "by": "ann"}
+    ),
+    "unsure of no row": more({"unsure": [60]}),
+    "seeds of other features": more({"seeded": {"x": [[1, 2]], "labels": [1]}}),
+    "seeds of two lengths": more({"seeded": {"x": [[1, 2, 3, 4], [1]], "labels": [1, 1]}}),
+    "seeds of text": more({"seeded": {"x": [["1", 2, 3, 4]], "labels": [1]}}),
+    "seeds without labels": more({"seeded": {"x": [[1, 2, 3, 4]], "labels": []}}),
+    "seeds of no class": more({"seeded": {"x": [[1, 2, 3, 4]], "labels": [9]}}),
+    "a setting that may not change": more({"setting": {"random_state": 1}}),
+    "a setting that cannot be": more({"setting": {"batch_size": 0}}),
+    "two settings": more({"setting": {"batch_size": 3, "diversity": 2}}),
+    "a pool of fewer rows": more({"extended": 59}),
+    "a pool of half a row more": more({"extended": 60.5}),
+    "an error that is none": more({"error": None}),
     "taught a list": more({"taught": [1, 2]}),
     "asked before": lambda records: records.append(next(r for r in records if "asked" in r)),
     "asked twice": more({"asked": [59, 59]}),
-    "asked and taught": lambda records: records.append({"asked": records[-1]["taught"]["rows"]}),
+    "asked and taught": lambda records: records.append({"asked": first(records, "taught")["rows"]}),
     "asked past the last": more({"asked": [60]}),
     "asked below the first": more({"asked": [-5]}),
     "asked a flag": more({"asked": [False]}),
@@ -183,7 +229,7 @@ WRONG = {
     "classes of two kinds": change(0, "classes", to=[0, "a"]),
     "classes without those that were taught": change(0, "classes", to=[0, 1]),
     "a class that is nothing": change(0, "classes", to=[0, None]),
-    "another version": change(0, "version", to=2),
+    "another version": change(0, "version", to=3),
     "a version that is text": change(0, "version", to="1"),
     "another program": change(0, "distboost", to="models"),
 }  # fmt: skip
@@ -292,10 +338,26 @@ def test_altered_lines(kind, logs, tmp_path):
 
 # By chance.
 
+KINDS = [
+    "asked",
+    "taught",
+    "corrected",
+    "withdrawn",
+    "skipped",
+    "unsure",
+    "seeded",
+    "setting",
+    "extended",
+    "trained",
+    "note",
+    "other",
+]
+
 STRANGE = [
     0, 1, -1, 2, 7, 59, 60, 10**6, 2**31, 2**63 - 1, 2**63, 10**30, 0.5, -0.0, 1.0, 1e308, float("nan"), float("inf"), True,
     False, None, "", "a", "margin", "x" * 3000, "\ud800", "\x1b[31m", "[/]", [],
     [0], [59], [58, 59], ["a"], [0, 1, 2], [True], [[1]],
+    {"rows": [59], "why": ""}, {"x": [[1, 2, None, 0.5]], "labels": [1]}, {"x": "/nowhere", "labels": [1]}, {"batch_size": 9},
     {}, {"a": 1}, {"pool": "x"}, {"n_jobs": 1}, {"rows": [59], "labels": [1]}, {"rows": [59], "labels": ["a"]},
 ]  # fmt: skip
 
@@ -310,7 +372,7 @@ def mutated(records, rng):
         elif way == 1:
             records.insert(number, copy.deepcopy(records[rng.integers(len(records))]))
         elif way == 2:
-            name = str(rng.choice(["asked", "taught", "trained", "note", "other"]))
+            name = str(rng.choice(KINDS))
             records.insert(max(number, 1), {name: strange(rng)})
         else:
             altered(records[number] if records else {}, rng)
@@ -333,7 +395,9 @@ def altered(place, rng):
         if way == 0:
             del place[name]
         elif way == 1 and isinstance(place, dict):
-            place[str(rng.choice(["more", "n_jobs", "pool", "checkpoint", "classes"]))] = strange(rng)
+            place[
+                str(rng.choice(["more", "n_jobs", "pool", "checkpoint", "classes", "by", "at", "until"]))
+            ] = strange(rng)
         else:
             place[name] = strange(rng)
         return

@@ -95,12 +95,12 @@ def test_training_reads_the_chunks_of_new_rows_once(counted, problem):
 
 def test_random_rows_read_nothing(counted, problem):
     pool, reads = counted((50, 6))
-    initial = learner(pool)
+    initial = learner(pool, start="random")
     initial.query()
     initial.query(7)  # nothing has been taught
     control = learner(pool, strategy="random").teach(range(40), problem[1][:40])
     control.query()
-    one_class = learner(pool).teach([1, 2], [0, 0])
+    one_class = learner(pool, start="random").teach([1, 2], [0, 0])
     one_class.query()
     assert not reads
 

@@ -120,7 +120,7 @@ def test_a_small_part_of_the_pool_is_widened_until_it_has_enough_rows(problem):
 def test_batches_of_any_size(problem):
     """The most useful 30 begin with the most useful 10."""
     X, y = problem
-    some, more = learner(X), learner(X)
+    some, more = learner(X, diversity=1), learner(X, diversity=1)
     asked(some, y, 1), asked(more, y, 1)
     assert more.query(30)[:10].tolist() == some.query().tolist()
     assert len(np.intersect1d(some.asked_, some.query(20))) == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 import tempfile
+from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -43,16 +44,60 @@ BAD = {
 }
 
 
+class Model:
+    """What a log says, told in another way."""
+
+    def __init__(self):
+        self.labels: dict[int, str] = {}
+        self.leases: dict[int, tuple[str | None, float]] = {}  # rows asked for: of whom, and until when
+        self.skipped: set[int] = set()
+        self.unsure: set[tuple[int, str | None]] = set()
+        self.known: set[int] = set()
+        self.queries = 0
+
+    def asked(self, now: float) -> list[int]:
+        return [row for row, (_, until) in self.leases.items() if now < until]
+
+    def free(self, by: str | None, now: float) -> set[int]:
+        taken = {
+            *self.labels,
+            *self.asked(now),
+            *self.skipped,
+            *(row for row, who in self.unsure if who == by),
+        }
+        return set(range(N)) - taken
+
+    def state(self, now: float) -> dict[str, Any]:
+        return {
+            "labelled": list(self.labels),
+            "labels": list(self.labels.values()),
+            "asked": self.asked(now),
+            "queries": self.queries,
+            "open": len(self.free(None, now)),
+        }
+
+    def answered(self, rows: list[int]) -> None:
+        for row in rows:
+            self.leases.pop(row, None)
+
+    def forgotten(self, rows: list[int]) -> None:
+        for row in rows:
+            self.skipped.discard(row)
+        self.unsure = {(row, who) for row, who in self.unsure if row not in rows}
+
+
 class Session(RuleBasedStateMachine):
-    """A learner with a log, beside a model of it."""
+    """Two learners with one log, beside a model of it."""
+
+    clock: Any
 
     @initialize(strategy=st.sampled_from(["random", "margin", "votes"]))
     def begin(self, strategy):
         self.strategy = strategy
         self.folder = Path(tempfile.mkdtemp())
-        self.model: dict[str, Any] = {"labelled": [], "labels": [], "asked": [], "queries": 0, "open": N}
-        self.earlier: list[dict[str, Any]] = []  # the model before each line of the log but the first
-        self.learner = self.made(self.folder / "log")
+        self.model = Model()
+        self.earlier: list[Model] = []  # the model before each line of the log but the first
+        self.crash()
 
     def teardown(self):
         shutil.rmtree(self.folder)
@@ -62,14 +107,14 @@ class Session(RuleBasedStateMachine):
             X, committee(1), n_initial=5, batch_size=3, strategy=self.strategy, classes=CLASSES, log=log
         )
 
-    def seen(self) -> set[int]:
-        return {*self.model["labelled"], *self.model["asked"]}
-
-    def happened(self, **now: Any) -> None:
-        """A line was added to the log, after which the model is another."""
-        self.earlier.append(deepcopy(self.model))
-        self.model.update(now)
-        self.model["open"] = N - len(self.seen())
+    @contextmanager
+    def happens(self, rows: list[int] | None = None):
+        """A line is added to the log, after which the model is another, unless it is about no rows."""
+        if rows is None or rows:
+            self.earlier.append(deepcopy(self.model))
+        yield
+        if rows:
+            self.model.known.update(rows)
 
     def expect_refusal(self, call: Any) -> None:
         log = (self.folder / "log").read_bytes()
@@ -77,50 +122,102 @@ class Session(RuleBasedStateMachine):
             call()
         assert (self.folder / "log").read_bytes() == log
 
-    @rule(n=st.none() | st.integers(1, MOST))
-    def query(self, n):
-        left = self.model["open"]
-        wanted = n or (3 if self.model["labelled"] else 5)
-        begun = self.model["labelled"] or self.model["asked"]
-        if not left or (wanted > left and (n is not None or not begun)):
-            self.expect_refusal(lambda: self.learner.query(n))
-            return
-        self.offered(self.learner.query(n).tolist(), min(wanted, left))
-
-    def offered(self, rows: list[int], n: int) -> None:
-        assert len(rows) == len(set(rows)) == n
-        assert set(rows) <= set(range(N)) - self.seen()
-        self.happened(asked=self.model["asked"] + rows, queries=self.model["queries"] + 1)
-
-    @rule(data=st.data())
-    def teach(self, data):
-        """Some of the rows that were asked for, and some that were not, in any order."""
-        untaught = sorted(set(range(N)) - set(self.model["labelled"]))
-        asked = data.draw(st.lists(st.sampled_from(self.model["asked"]), unique=True, max_size=MOST)
-                          if self.model["asked"] else st.just([]))  # fmt: skip
-        others = data.draw(
-            st.lists(st.sampled_from(untaught), unique=True, max_size=2) if untaught else st.just([])
+    def drawn(self, data: Any, rows: Any, most: int = 3) -> list[int]:
+        return data.draw(
+            st.lists(st.sampled_from(sorted(rows)), unique=True, max_size=most) if rows else st.just([])
         )
+
+    @rule(who=st.sampled_from([0, 1]))
+    def another_acts(self, who):
+        self.learner = self.learners[who]
+        self.learner.ledger.update()
+
+    @rule(hours=st.sampled_from([0.1, 0.7, 3]))
+    def time_passes(self, hours):
+        self.clock.now += hours * 3600
+
+    @rule(
+        n=st.none() | st.integers(1, MOST),
+        who=st.sampled_from([0, 1]),
+        by=st.sampled_from([None, "ann", "bob"]),
+    )
+    def query(self, n, who, by):
+        self.learner = self.learners[who]
+        free = self.model.free(by, self.clock.now)
+        wanted = n or (3 if self.model.labels else 5)
+        begun = self.model.known
+
+        def call():
+            return self.learner.query(n) if by is None else self.learner.lease(n, by=by)
+
+        if not free or (wanted > len(free) and (n is not None or not begun)):
+            self.expect_refusal(call)
+            return
+        self.offered(call().tolist(), min(wanted, len(free)), by)
+
+    def offered(self, rows: list[int], n: int, by: str | None = None) -> None:
+        assert len(rows) == len(set(rows)) == n
+        assert set(rows) <= self.model.free(by, self.clock.now)
+        with self.happens(rows):
+            self.model.queries += 1
+            self.model.answered(rows)
+            self.model.leases |= dict.fromkeys(rows, (by, math.inf if by is None else self.clock.now + 3600))
+
+    @rule(data=st.data(), who=st.sampled_from([0, 1]))
+    def teach(self, data, who):
+        """Some of the rows that were asked for, and some that were not, in any order."""
+        self.learner = self.learners[who]
+        asked = self.drawn(data, set(self.model.leases), MOST)
+        others = self.drawn(data, set(range(N)) - set(self.model.labels), 2)
         rows = data.draw(st.permutations(sorted({*asked, *others})))
         labels = data.draw(st.lists(st.sampled_from(CLASSES), min_size=len(rows), max_size=len(rows)))
-        assert self.learner.teach(rows, labels) is self.learner
-        if rows:
-            self.happened(
-                labelled=self.model["labelled"] + rows,
-                labels=self.model["labels"] + labels,
-                asked=[row for row in self.model["asked"] if row not in rows],
-            )
+        assert self.learner.teach(rows, labels, by=data.draw(st.none() | st.just("ann"))) is self.learner
+        with self.happens(rows):
+            self.model.answered(rows)
+            self.model.forgotten(rows)
+            self.model.labels |= dict(zip(rows, labels, strict=True))
 
-    @precondition(lambda self: 0 < len(self.model["labelled"]) < N)
-    @rule(kind=st.sampled_from(sorted(BAD)))
-    def teach_badly(self, kind):
-        open_row = min(set(range(N)) - set(self.model["labelled"]))
-        rows, labels = BAD[kind](open_row, self.model["labelled"][-1])
+    @rule(data=st.data(), who=st.sampled_from([0, 1]))
+    def correct_and_withdraw(self, data, who):
+        self.learner = self.learners[who]
+        rows = self.drawn(data, self.model.labels)
+        labels = data.draw(st.lists(st.sampled_from(CLASSES), min_size=len(rows), max_size=len(rows)))
+        self.learner.correct(rows, labels, by="bob")
+        with self.happens(rows):
+            self.model.labels |= dict(zip(rows, labels, strict=True))
+        rows = self.drawn(data, self.model.known)
+        self.learner.withdraw(rows)
+        with self.happens(rows):
+            self.model.answered(rows)
+            self.model.forgotten(rows)
+            self.model.labels = {row: label for row, label in self.model.labels.items() if row not in rows}
+
+    @rule(data=st.data(), who=st.sampled_from([0, 1]), by=st.sampled_from([None, "ann"]))
+    def skip_and_cannot_tell(self, data, who, by):
+        self.learner = self.learners[who]
+        rows = self.drawn(data, set(range(N)) - set(self.model.labels), 1)
+        self.learner.skip(rows, "torn", by=by)
+        with self.happens(rows):
+            self.model.answered(rows)
+            self.model.skipped |= set(rows)
+        rows = self.drawn(data, set(range(N)) - set(self.model.labels), 2)
+        self.learner.unsure(rows, by=by)
+        with self.happens(rows):
+            self.model.answered(rows)
+            self.model.unsure |= {(row, by) for row in rows}
+
+    @precondition(lambda self: 0 < len(self.model.labels) < N)
+    @rule(kind=st.sampled_from(sorted(BAD)), who=st.sampled_from([0, 1]))
+    def teach_badly(self, kind, who):
+        self.learner = self.learners[who]
+        open_row = min(set(range(N)) - set(self.model.labels))
+        rows, labels = BAD[kind](open_row, list(self.model.labels)[-1])
         self.expect_refusal(lambda: self.learner.teach(rows, labels))
 
     @rule()
     def crash(self):
-        self.learner = self.made(self.folder / "log")
+        self.learners = [self.made(self.folder / "log") for _ in range(2)]
+        self.learner = self.learners[0]
 
     @precondition(lambda self: (self.folder / "log").read_bytes().endswith(b"\n"))
     @rule(data=st.data())
@@ -132,16 +229,17 @@ class Session(RuleBasedStateMachine):
         log.write_bytes(content[: data.draw(st.integers(begin, len(content) - 1))])
         if self.earlier:
             self.model = self.earlier.pop()
-        self.learner = self.made(log)
+        self.crash()
 
     @rule()
     def save(self):
         """What is saved goes on in the same way."""
         copy = self.folder / "copy"
+        self.learner.ledger.update()
         self.learner.save(copy)
         resumed = self.made(copy)
-        assert state(resumed) == self.model
-        if self.model["open"]:
+        assert state(resumed) == self.model.state(self.clock.now)
+        if self.model.free(None, self.clock.now):
             rows = self.learner.query(1).tolist()
             assert resumed.query(1).tolist() == rows
             self.offered(rows, 1)
@@ -149,10 +247,11 @@ class Session(RuleBasedStateMachine):
 
     @invariant()
     def is_as_the_model(self):
-        assert state(self.learner) == self.model
+        assert state(self.learner) == self.model.state(self.clock.now)
 
 
-def test_any_sequence():
+def test_any_sequence(clock, monkeypatch):
+    monkeypatch.setattr(Session, "clock", clock, raising=False)
     run_state_machine_as_test(
         Session, settings=settings(max_examples=30, stateful_step_count=25, derandomize=True, database=None)
     )

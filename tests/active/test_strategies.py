@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from distboost import REBELClassifier
 from distboost.active.selection import RankedRows
-from distboost.active.strategies import UTILITIES, Committee
+from distboost.active.strategies import UTILITIES, Judged, committee_of
 from distboost.estimators.factory import estimator
 from distboost.registry import ALGORITHMS
 from tests.active.sessions import asked, committee, learner
@@ -62,10 +62,9 @@ def model(request, problem):
 @pytest.mark.parametrize("strategy", NAIVE)
 def test_formula(strategy, model, problem):
     X = problem[0][150:]
-    members = Committee.from_estimator(model)
-    G = np.zeros((len(X), members.ensemble.n_scores))
-    members.add_scores(X, G)
-    utility = UTILITIES[strategy](members, X, G)
+    members = committee_of(model)
+    F = members.decoded(members.scores(X))
+    utility = UTILITIES[strategy](Judged(members, X, F, np.arange(150, 300)))
     assert utility.shape == (len(X),)
     assert_allclose(utility, NAIVE[strategy](model, X), rtol=1e-9, atol=1e-12)
     assert len(np.unique(utility)) > 1

@@ -1,0 +1,99 @@
+"""Files of labels that other programs read and write: CSV, Parquet and JSON, by the end of their names.
+
+JSON is a list of objects with row and label, or what Label Studio exports: tasks whose data have a row.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from distboost.cli.labels_csv import LABEL, ROW, keep, not_a_formula, read_labels_csv
+from distboost.errors import DataError, MissingPackageError
+from distboost.io.files import read
+from distboost.io.publishing import publish
+
+
+def read_labels(url: str) -> dict[int, str]:
+    """Return the text of each row's label, "" if it has none; raise DataError if the file is of no known kind."""
+    if not url.endswith((".parquet", ".json")):
+        return read_labels_csv(url)
+    try:
+        content = read(url, kind=DataError)
+        pairs = _of_parquet(content, url) if url.endswith(".parquet") else _of_json(content, url)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"there is no file of labels at {url}. Pass the path of one.") from error
+    found: dict[int, str] = {}
+    for number, (row, label) in enumerate(pairs, 1):
+        keep(found, _text(row), _text(label), f"entry {number} of {url}")
+    return found
+
+
+def _text(value: Any) -> str:
+    return "" if value is None or value != value else str(value).strip()
+
+
+def _of_parquet(content: bytes, url: str) -> list[tuple[Any, Any]]:
+    arrow = _arrow()
+    try:
+        table = arrow.read_table(io.BytesIO(content))
+    except (ValueError, OSError) as error:
+        raise DataError(f"{url} is not a Parquet file: {error}.") from error
+    if not {ROW, LABEL} <= set(table.column_names):
+        raise DataError(f"{url} has the columns {table.column_names[:10]}, expected {ROW!r} and {LABEL!r}.")
+    return list(zip(*(table[name].to_pylist() for name in (ROW, LABEL)), strict=True))
+
+
+def _of_json(content: bytes, url: str) -> list[tuple[Any, Any]]:
+    try:
+        entries = json.loads(content)
+        return [pair for entry in entries for pair in _pairs(entry)]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise DataError(
+            f"{url} is not JSON of labels ({type(error).__name__}: {error}). Pass a list of objects with {ROW!r} and {LABEL!r}, "
+            f"or Label Studio's tasks with {ROW!r} among their data and one choice."
+        ) from error
+
+
+def _pairs(entry: dict[str, Any]) -> list[tuple[Any, Any]]:
+    """Return row and label of an object: one of ours, or a task of Label Studio, which may have several annotations."""
+    if "annotations" not in entry:
+        return [(entry[ROW], entry[LABEL])]
+    results = [found["result"] for found in entry["annotations"] if not found.get("was_cancelled")]
+    choices = [part["value"]["choices"] for result in results for part in result if part["type"] == "choices"]
+    if any(len(chosen) != 1 for chosen in choices):
+        raise ValueError(f"the task of row {entry['data'][ROW]} has several choices")
+    return [(entry["data"][ROW], chosen[0]) for chosen in choices]
+
+
+def write_labels(url: str, columns: Sequence[str], lines: Sequence[Sequence[Any]]) -> None:
+    """Write these columns to a file of the kind that the end of its name says."""
+    if url.endswith(".json"):
+        content = json.dumps([dict(zip(columns, line, strict=True)) for line in lines], indent=1).encode()
+    elif url.endswith(".parquet"):
+        arrow, file = _arrow(), io.BytesIO()
+        from pyarrow import table
+
+        arrow.write_table(table({name: [line[k] for line in lines] for k, name in enumerate(columns)}), file)
+        content = file.getvalue()
+    else:
+        text = io.StringIO(newline="")
+        sheet = csv.writer(text, lineterminator="\n")
+        sheet.writerow(columns)
+        for line in lines:
+            sheet.writerow([not_a_formula(cell) if isinstance(cell, str) else cell for cell in line])
+        content = text.getvalue().encode()
+    publish(url, content)
+
+
+def _arrow() -> Any:
+    try:
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingPackageError(
+            "a Parquet file needs pyarrow, which is not installed. Run: pip install pyarrow"
+        ) from error
+    return parquet

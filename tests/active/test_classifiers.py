@@ -1,0 +1,165 @@
+"""Committees that are not distboost's: any classifier with `predict_proba`, and the model that is handed over."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+from numpy.testing import assert_array_equal
+from sklearn.ensemble import BaggingClassifier, ExtraTreesClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier
+
+from distboost import GDMCBoostClassifier, load
+from distboost.active import QueryByCommittee, resume
+from distboost.errors import DataError
+from tests.active.commands import asked, label, run
+from tests.active.sessions import FORMS
+from tests.active.sessions import asked as rows_of
+
+# What version 1 asked for next.
+NEXT_OF_VERSION_1 = [
+    19, 107, 198, 207, 81, 131, 56, 66, 70, 89, 31, 60, 113, 126, 140, 152, 176, 213, 235, 247, 268, 50, 187, 226, 270, 11, 34,
+    37, 44, 45,
+]  # fmt: skip
+
+TREES = ExtraTreesClassifier(10)
+
+
+def learner(pool, estimator=TREES, **parameters):
+    final = GDMCBoostClassifier(n_estimators=3, n_jobs=1)
+    return QueryByCommittee(estimator, pool, final=final, n_initial=20, batch_size=8, **parameters)
+
+
+def test_the_most_useful_rows_by_its_probabilities(problem):
+    X, y = problem
+    found = learner(X).teach(range(100), y[:100])
+    trees = ExtraTreesClassifier(10, random_state=0).fit(X[:100], y[:100])
+    P = np.sort(trees.predict_proba(X[100:]), axis=1)
+    assert_array_equal(found.query(), 100 + np.argsort(P[:, -1] - P[:, -2], kind="stable")[:8])
+
+
+@pytest.mark.parametrize("form", ["zarr, both cut", "dask, columns"])
+@pytest.mark.parametrize("n_workers", [0, 2])
+def test_the_same_rows_wherever_the_pool_is_scored(form, n_workers, problem, tmp_path, clients, small_blocks):
+    X, y = problem
+    found = learner(FORMS[form](X, tmp_path))
+    found.home.client = clients[n_workers] if n_workers else None
+    assert rows_of(found, y) == rows_of(learner(X), y)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        make_pipeline(SimpleImputer(), LogisticRegression()),
+        BaggingClassifier(DecisionTreeClassifier(max_depth=3), 5),
+    ],
+    ids=["without members", "of any members"],
+)
+@pytest.mark.parametrize("strategy", ["entropy", "averaged-margin", "votes"])
+def test_any_classifier_and_strategy(estimator, strategy, problem):
+    X, y = problem
+    first, second = (rows_of(learner(X, estimator, strategy=strategy), y) for _ in range(2))
+    assert first == second  # also without a seed of its own
+    assert len({row for rows in first for row in rows}) == 20 + 8 + 8
+
+
+def test_a_strategy_of_ones_own(problem):
+    X, y = problem
+    shapes = set()
+
+    def later(probabilities, members, rows):
+        shapes.add((probabilities.shape[1], members.shape[0], members.shape[2]))
+        np.testing.assert_allclose(members.mean(axis=0), probabilities, atol=1e-12)
+        return rows
+
+    found = learner(X, strategy=later).teach(range(100), y[:100])
+    assert_array_equal(found.query(), np.arange(299, 291, -1))
+    assert shapes == {(4, 10, 4)}
+    with pytest.raises(DataError, match=r"returned an array of shape \(\) for \d+ rows. Return one number"):
+        learner(X, strategy=lambda *_: 0.0).teach(range(100), y[:100]).query()
+
+
+def test_the_model_is_the_final_one(problem, tmp_path):
+    X, y = problem
+    found = learner(X).teach(range(100), y[:100])
+    expected = GDMCBoostClassifier(n_estimators=3, n_jobs=1).fit(X[:100], y[:100])
+    assert found.model_.digest() == expected.digest()
+    assert found.model_.calibration_ == expected.calibration_ is not None
+    assert found.run(y, eval_set=(X, y), max_labels=100).error[-1] == 1 - expected.score(X, y)
+
+
+def test_work_is_resumed_from_its_log(problem, tmp_path):
+    X, y = problem
+    zarr.create_array(tmp_path / "x", data=X)
+    expected = rows_of(learner(X), y, 4)
+    some = learner(X, log=tmp_path / "log")
+    assert rows_of(some, y, 2) + rows_of(resume(tmp_path / "log", X), y, 2) == expected
+    own = learner(X, LogisticRegression(), strategy=max_of_members, log=tmp_path / "own").teach([1], [2])
+    del own
+    with pytest.raises(DataError, match=r"by the function .*max_of_members.* Pass it"):
+        resume(tmp_path / "own", X)
+    with pytest.raises(DataError, match=r"a committee of the class sklearn.*LogisticRegression. Pass one"):
+        resume(tmp_path / "own", X, strategy=max_of_members)
+    again = resume(tmp_path / "own", X, estimator=LogisticRegression(), strategy=max_of_members)
+    assert again.labelled_.tolist() == [1]
+
+
+def max_of_members(probabilities, members, rows):
+    return members.max(axis=(0, 2))
+
+
+def test_a_log_of_version_1_is_continued(problem, tmp_path):
+    """Its committee is one of distboost's, its first rows were random, and its larger batches not diverse."""
+    X, y = problem
+    log = Path(shutil.copy(Path(__file__).with_name("version-1.log"), tmp_path / "log"))
+    found = resume(log, X)
+    assert (found.start, found.diversity, found.final) == ("random", 1, None)
+    assert_array_equal(y[found.labelled_], found.labels_)
+    assert found.query().tolist() == NEXT_OF_VERSION_1
+    assert resume(log, X).asked_.tolist() == NEXT_OF_VERSION_1
+
+
+# Where work begins
+
+
+def test_the_first_rows_are_of_all_kinds():
+    """Also where random rows would miss some: fifty groups, of which one has half of the rows."""
+    rng = np.random.default_rng(0)
+    group = np.where(rng.random(2000) < 0.5, 0, rng.integers(1, 20, 2000))
+    X = 20.0 * rng.normal(size=(20, 6))[group] + rng.normal(size=(2000, 6))
+    central = learner(X).query(20)
+    assert len(set(group[central])) > len(set(group[learner(X, start="random").query(20)]))
+    assert len(set(group[central])) >= 17
+    assert_array_equal(central, learner(X).query(20))
+
+
+def test_the_first_rows_need_no_values(problem):
+    """Missing values, constants and features without any value."""
+    X = problem[0].copy()
+    X[:, 0], X[:, 1] = np.nan, 7.0
+    assert len(set(learner(X).query())) == 20
+    assert len(set(learner(np.ones((300, 2))).query())) == 20
+
+
+# On the command line
+
+
+def test_by_default(data, files, blobs, tmp_path):
+    run("ask", *files, "--x", data / "x", "--n-initial", 12, "--batch-size", 4)
+    log, out = files[1], files[3]
+    for _ in range(2):
+        label(out, blobs[1])
+        run("tell", "--log", log, "--labels", out)
+        run("ask", *files)
+    learner = QueryByCommittee(None, f"{data}/x", n_initial=12, batch_size=4)
+    assert np.concatenate(rows_of(learner, blobs[1], 2)).tolist() == resume(log).labelled_.tolist()
+    assert asked(out) == learner.query().tolist()
+    run("model", "--log", log, "--model", tmp_path / "model")
+    assert type(load(tmp_path / "model")) is GDMCBoostClassifier
+    assert load(tmp_path / "model").digest() == learner.model_.digest()
