@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import entr
 
 from distboost.algorithms.base import Algorithm
+from distboost.algorithms.gamble import GAMBLE
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.parameters import algorithm_of
@@ -34,6 +35,10 @@ class Committee(Protocol):
 
     @property
     def n_classes(self) -> int: ...
+
+    @property
+    def takes_first(self) -> bool:
+        """Whether the first rows of the pool come first of equally useful ones, not random ones."""
 
     def scores(self, X: np.ndarray) -> np.ndarray:
         """Return the scores G of the rows X (n, D), float64, computed in this thread."""
@@ -58,6 +63,10 @@ class Boosted:
     @property
     def n_classes(self) -> int:
         return self.algorithm.n_classes
+
+    @property
+    def takes_first(self) -> bool:
+        return isinstance(self.algorithm, GAMBLE)  # Huang 2009, algorithm 4, as its traces were made
 
     def scores(self, X: np.ndarray) -> np.ndarray:
         G = np.zeros((len(X), self.ensemble.n_scores))
@@ -89,6 +98,8 @@ class Classifier:
     """Any classifier with `predict_proba`. Its scores are probabilities; its members, if it has some, are its `estimators_`."""
 
     classifier: Any
+
+    takes_first = False
 
     @property
     def n_classes(self) -> int:

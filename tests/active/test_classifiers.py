@@ -41,7 +41,20 @@ def test_the_most_useful_rows_by_its_probabilities(problem):
     found = learner(X).teach(range(100), y[:100])
     trees = ExtraTreesClassifier(10, random_state=0).fit(X[:100], y[:100])
     P = np.sort(trees.predict_proba(X[100:]), axis=1)
-    assert_array_equal(found.query(), 100 + np.argsort(P[:, -1] - P[:, -2], kind="stable")[:8])
+    margin, rows = P[:, -1] - P[:, -2], found.query()
+    assert_array_equal(margin[rows - 100], np.sort(margin)[:8])  # in this order
+    assert len(set(rows)) == 8
+
+
+def test_equally_useful_rows_are_asked_for_in_random_order(tmp_path):
+    """The first ones would be of one class if the pool is sorted."""
+    X = np.repeat([1.0, 2.0], 500)[:, None] * np.ones(3)
+    pools = X, zarr.create_array(str(tmp_path / "x"), data=X, chunks=(40, 3))
+    rows, in_chunks = (learner(pool, diversity=1).teach([0, 999], [0, 1]).query(100) for pool in pools)
+    assert_array_equal(rows, in_chunks)
+    assert 30 < (rows < 500).sum() < 70
+    assert len(set(rows // 100)) == 10
+    assert set(learner(X, diversity=1, random_state=1).teach([0, 999], [0, 1]).query(100)) != set(rows)
 
 
 @pytest.mark.parametrize("form", ["zarr, both cut", "dask, columns"])
