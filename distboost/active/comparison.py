@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from functools import partial
+from itertools import starmap
 from typing import Any
 
+from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from distboost.active.curve import LearningCurve
 from distboost.active.query import QueryByCommittee
-from distboost.errors import ArgumentError
+from distboost.errors import ArgumentError, DataError
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.subclasses import adjusted
+from distboost.io.options import StorageOptions, options_in_force, storage_options
 from distboost.io.progress import bar
+from distboost.threads import available_cores
 
 
 def learning_curves(
@@ -28,6 +34,7 @@ def learning_curves(
     random_state: int = 0,
     verbose: int = 0,
     client: Any = None,
+    jobs: int = 1,
     **parameters: Any,
 ) -> dict[str, list[LearningCurve]]:
     """Measure how the error falls with the number of labels, for each strategy.
@@ -47,11 +54,13 @@ def learning_curves(
         1: a progress bar over the runs.
     client : distributed.Client or None, default=None
         The cluster that scores the pool. None: that of the final model, or of the committee.
+    jobs : int, default=1
+        Runs that are measured at the same time, each in a process of this machine. The curves are the same.
 
     Returns
     -------
     curves : dict of str to list of LearningCurve
-        One curve per run, by strategy.
+        One curve per run, by strategy, with its `settings`.
 
     Examples
     --------
@@ -67,25 +76,66 @@ def learning_curves(
         raise ArgumentError(
             f"strategies is {strategies!r:.100}, expected a list of strategies: ['margin', 'random']."
         )
+    if jobs > 1 and client is not None:
+        raise DataError(f"``jobs={jobs}``, but a cluster scores the pool. Pass ``jobs=1``, or no cluster.")
+    if verbose and isinstance(estimator, BoostingClassifier):  # one bar is enough
+        client = estimator.client if client is None else client
+        estimator = adjusted(clone(estimator), verbose=0)
     curves: dict[str, list[LearningCurve]] = {strategy: [] for strategy in strategies}
     trials = [(repeat, strategy) for repeat in range(n_repeats) for strategy in strategies]
+    measured = partial(
+        _measured,
+        (estimator, pool, parameters),
+        (oracle, eval_set, target_error, max_labels),
+        client,
+        options_in_force(),
+        max(available_cores() // jobs, 1) if jobs > 1 else None,
+    )
+    calls = ((strategy, random_state + repeat) for repeat, strategy in trials)
+    with bar("learning curves", len(trials)) if verbose else nullcontext(_draw_nothing) as draw:
+        found = starmap(measured, calls) if jobs == 1 else _in_processes(measured, calls, jobs)
+        for number, (repeat, strategy) in enumerate(trials):
+            draw(number, f"{strategy}, repeat {repeat + 1}")
+            curves[strategy].append(next(found))
+        draw(len(trials))
+    return curves
 
-    def measured(strategy: str, seed: int) -> LearningCurve:
+
+def _measured(
+    work: tuple[Any, Any, dict[str, Any]],
+    run: tuple[Any, Any, float | None, int | None],
+    client: Any,
+    options: StorageOptions,
+    n_threads: int | None,
+    strategy: str,
+    seed: int,
+) -> LearningCurve:
+    """Return the curve of one run: of a learner (estimator, pool, parameters) that asks the oracle, on so many threads."""
+    (estimator, pool, parameters), (oracle, eval_set, target_error, max_labels) = work, run
+    with storage_options(options):
         learner = QueryByCommittee(estimator, pool, strategy=strategy, random_state=seed, **parameters)
         if client is not None:
             learner.home.client = client
-        return learner.run(oracle, eval_set=eval_set, target_error=target_error, max_labels=max_labels)
+        if n_threads is not None and learner.home.n_jobs == -1:
+            learner.home.n_jobs = n_threads
+        curve = learner.run(oracle, eval_set=eval_set, target_error=target_error, max_labels=max_labels)
+        curve.settings = {
+            name: value
+            for name, value in learner.ledger.header.items()
+            if name not in ("distboost", "version")
+        }
+        return curve
 
-    if not verbose:
-        for repeat, strategy in trials:
-            curves[strategy].append(measured(strategy, random_state + repeat))
-        return curves
-    if isinstance(estimator, BoostingClassifier):  # one bar is enough
-        client = estimator.client if client is None else client
-        estimator = adjusted(clone(estimator), verbose=0)
-    with bar("learning curves", len(trials)) as draw:
-        for number, (repeat, strategy) in enumerate(trials):
-            draw(number, f"{strategy}, repeat {repeat + 1}")
-            curves[strategy].append(measured(strategy, random_state + repeat))
-        draw(len(trials))
-    return curves
+
+def _in_processes(
+    function: Callable[..., LearningCurve], calls: Iterable[tuple[Any, ...]], jobs: int
+) -> Iterator[LearningCurve]:
+    """Yield function(*call) for each call, in order, computed in so many processes of this machine."""
+    found: Iterator[LearningCurve] = Parallel(n_jobs=jobs, return_as="generator")(
+        delayed(function)(*call) for call in calls
+    )
+    return found
+
+
+def _draw_nothing(*_: Any) -> None:
+    """Stand for the function of a progress bar that is not shown."""

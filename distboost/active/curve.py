@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,11 +38,14 @@ class LearningCurve:
         One point per run.
     outcome : str
         Why the loop stopped; empty while it runs.
+    settings : dict of str to any
+        Of curves that `learning_curves` returns: all that decided which rows were asked for, as a log has it.
     """
 
     strategy: str
     points: list[Point] = field(default_factory=list)
     outcome: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
 
     @property
     def n_labelled(self) -> np.ndarray:

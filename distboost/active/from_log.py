@@ -29,7 +29,7 @@ def begin(estimator: Any, pool: str, log: str | os.PathLike[str], **settings: An
     estimator, log, **settings
         As for `QueryByCommittee`.
     pool : str
-        Path or URL of a zarr array.
+        Path or URL of a zarr array, or of Parquet files.
     """
     learner = QueryByCommittee(estimator, pool, log=log, **settings)
     _note(learner, pool)

@@ -13,8 +13,8 @@ import numpy as np
 from sklearn.metrics import accuracy_score, cohen_kappa_score
 
 from distboost.active.curve import LearningCurve, Point
+from distboost.active.drawing import sampled_rows
 from distboost.active.pool import Pool, take_rows
-from distboost.active.scoring import random_rows
 from distboost.active.strategies import name_of
 from distboost.data.checks import load_labels
 from distboost.data.source import warn_about
@@ -189,7 +189,7 @@ class _CurveRecorder:
             pool = self.learner.pool
             draw = key(self.learner.random_state, STOP_SET)
             with pool.runtime(self.learner.home) as runtime:
-                rows = random_rows(pool.n_rows, np.zeros(0, np.int64), draw, STOP_ROWS)
+                rows = sampled_rows(pool, np.zeros(0, np.int64), draw, STOP_ROWS)
                 self.stop_set = pool.take(rows, runtime)
         predicted = committee.predict(self.stop_set)
         if self.previous is not None:

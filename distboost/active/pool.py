@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from distboost.runtime.base import Runtime
 from distboost.runtime.choose import IN_PROCESS, open_runtime
 
 BLOCK_BYTES = 2**24  # size of the rows that one task holds, unless a single chunk is larger
+MOST_CHUNKS = 1024  # that rows are drawn by
 
 
 class Pool:
@@ -62,16 +64,29 @@ class Pool:
         """Whether the rows are in the memory of this process. Then it scores them itself."""
         return self.source.is_near
 
-    def spans(self, width: int = 1) -> Iterator[tuple[int, int]]:
-        """Yield the first and last (exclusive) row of each block.
+    @cached_property
+    def chunks(self) -> list[tuple[int, int]]:
+        """The first and last (exclusive) row of each chunk, or of neighbouring ones together, if there are very many.
+
+        Rows in memory are one chunk.
+        """
+        if self.is_local:
+            return [(0, self.n_rows)]
+        return list(self.source.axes[0].spans(0, self.n_rows, self.n_rows // MOST_CHUNKS))
+
+    def spans(
+        self, width: int = 1, within: Iterable[tuple[int, int]] | None = None
+    ) -> Iterator[tuple[int, int]]:
+        """Yield the first and last (exclusive) row of each block, of all rows or `within` some chunks.
 
         Blocks are small enough that `width` further numbers per row fit beside the values.
         """
         axis = self.source.axes[0]
         size = max(BLOCK_BYTES // (8 * max(self.n_features, width)), 1)
         most = max(self.source.rows_at_once(BLOCK_BYTES), size)
-        for start, stop in axis.spans(0, self.n_rows, size):
-            yield from ((a, min(a + most, stop)) for a in range(start, stop, most))
+        for first, last in [(0, self.n_rows)] if within is None else within:
+            for start, stop in axis.spans(first, last, size):
+                yield from ((a, min(a + most, stop)) for a in range(start, stop, most))
 
     def runtime(self, estimator: Any, phases: Phases = SILENT) -> AbstractContextManager[Runtime]:
         """The runtime that scores the rows: this process if they are in its memory, else where the estimator trains."""

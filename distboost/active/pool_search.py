@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from distboost.active.drawing import Drawn, Span, rows_between
 from distboost.active.pool import Pool
 from distboost.active.score_cache import CachedScores, ScoreCache
-from distboost.active.scoring import BlockQuery, best_of_block, rows_between
+from distboost.active.scoring import BlockQuery, best_of_block
 from distboost.active.selection import RankedRows
 from distboost.active.strategies import Boosted, Committee
 from distboost.data.checks import naming
@@ -42,7 +43,7 @@ class PoolSearch:
     def best(self, query: BlockQuery, excluded: np.ndarray, phases: Phases = SILENT) -> RankedRows:
         """Return the `query.n_best` most useful rows that are not `excluded`, or all if there are fewer.
 
-        The fraction of the pool that is scored doubles until it has enough such rows.
+        They are among a part of the pool, `query.fraction` of it or as much as has so many such rows. Only this part is read.
 
         Parameters
         ----------
@@ -54,11 +55,8 @@ class PoolSearch:
         """
         wanted = min(query.n_best, self._pool.n_rows - len(excluded))
         query = query._replace(committee=self._by_codes(query.committee))
-        while True:
-            found = self._best_of_all(query, excluded, phases)
-            if len(found.rows) >= wanted or query.fraction == 1:
-                return found
-            query = query._replace(fraction=min(2 * query.fraction, 1.0))
+        drawn = Drawn.with_open(self._pool, query.fraction, query.draw, excluded, wanted)
+        return self._best_of(query._replace(fraction=drawn.share), drawn.spans, excluded, phases)
 
     def _by_codes(self, committee: Committee) -> Committee:
         """Return a committee that has the pool's codes of labels in place of its own."""
@@ -71,17 +69,19 @@ class PoolSearch:
         }
         return replace(committee, ensemble=ensemble)
 
-    def _best_of_all(self, query: BlockQuery, excluded: np.ndarray, phases: Phases) -> RankedRows:
+    def _best_of(
+        self, query: BlockQuery, within: list[Span], excluded: np.ndarray, phases: Phases
+    ) -> RankedRows:
         pool = self._pool
         best = RankedRows.empty(query.committee.n_classes)
         with (
             naming(pool.names),
             pool.runtime(self._estimator, phases) as runtime,
             self._cached_scores(query, runtime) as cached,
-            phases.begin("query", pool.n_rows, "rows") as advance,
+            phases.begin("query", sum(stop - start for start, stop in within), "rows") as advance,
         ):
             shared = runtime.share(query)
-            spans = list(pool.spans() if cached is None else pool.spans(cached.n_scores))
+            spans = list(pool.spans(1 if cached is None else cached.n_scores, within))
             calls = (
                 (shared, pool.source.part(start, stop), start, rows_between(excluded, start, stop), cached)
                 for start, stop in spans

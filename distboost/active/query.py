@@ -27,12 +27,13 @@ from distboost.active.committee import (
     description_of,
 )
 from distboost.active.curve import LearningCurve
+from distboost.active.drawing import random_rows, sampled_rows
 from distboost.active.labelling import StoppingCriteria, as_callbacks, run_labelling
 from distboost.active.ledger import Ledger, other_work
 from distboost.active.pool import Pool
 from distboost.active.pool_search import PoolSearch
 from distboost.active.records import SETTINGS, checked_labels
-from distboost.active.scoring import BlockQuery, random_rows
+from distboost.active.scoring import BlockQuery
 from distboost.active.seeds import as_recorded, read_seeds
 from distboost.active.selection import select_diverse
 from distboost.active.starting import START_ROWS, central_rows
@@ -95,8 +96,8 @@ class QueryByCommittee:
         strategy(probabilities, members, rows) of arrays (n, n_classes), (n_members, n, n_classes) and (n,) returns how useful the
         label of each row would be, (n,).
     pool_fraction : float, default=1.0
-        The fraction of the pool that each query scores and chooses from. Each query draws another random part. "random" chooses
-        from all rows.
+        The fraction of the pool that each query reads, scores and chooses from. Each query draws other chunks of the pool, or
+        other rows if the pool is in memory or one chunk. "random" chooses from all rows.
     diversity : int or "auto", default="auto"
         Above 1: take `diversity` times as many of the most useful rows as are wanted, and choose from them rows that the
         committee scores as differently as possible. This avoids near-duplicates in a batch. "auto" is 5 for batches of more than
@@ -497,7 +498,7 @@ class QueryByCommittee:
         Returns
         -------
         rows : ndarray of shape (n,), int64
-            Numbers of rows, the most useful first. Ties go to the row that comes first in the pool.
+            Numbers of rows, the most useful first. The seed decides between rows of equal utility.
 
         Raises
         ------
@@ -555,7 +556,7 @@ class QueryByCommittee:
         if self.start == "kmeans" and self.ledger.is_new:
             return self._central(n)
         if self.strategy == RANDOM or not self.has_committee_:
-            return random_rows(self.pool.n_rows, self.ledger.excluded(by), self._draw(QUERY), n)
+            return random_rows([(0, self.pool.n_rows)], self.ledger.excluded(by), self._draw(QUERY), n)
         return self._most_useful(n, by)
 
     def _size(self, n: int | None, by: str | None) -> int:
@@ -581,7 +582,7 @@ class QueryByCommittee:
     def _central(self, n: int) -> np.ndarray:
         """Return the rows of a sample nearest to the centres of n clusters, in this order."""
         size = min(max(START_ROWS, 4 * n), self.pool.n_rows)
-        sample = random_rows(self.pool.n_rows, self.ledger.excluded(), self._draw(QUERY), size)
+        sample = sampled_rows(self.pool, self.ledger.excluded(), self._draw(QUERY), size)
         with self.pool.runtime(self.home) as runtime:
             X = self.pool.take(sample, runtime, coded=True).data
         rows: np.ndarray = sample[central_rows(X, n, self.random_state)]

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from distboost.active.drawing import open_rows
 from distboost.active.pool import finite_rows
 from distboost.active.score_cache import CachedScores
 from distboost.active.selection import RankedRows
@@ -13,7 +14,6 @@ from distboost.active.strategies import Boosted, Committee, Function, Judged, ut
 from distboost.kernels.random import uniforms
 
 ROWS_AT_ONCE = 4096  # rows whose scores are in memory at a time, beside the block's values
-RANDOM_ROWS = 2**20  # rows whose random numbers are in memory at a time
 
 
 class BlockQuery(NamedTuple):
@@ -28,9 +28,9 @@ class BlockQuery(NamedTuple):
     place : str
         Name of the pool in messages.
     draw : numpy.uint64
-        Key of the rows' random numbers.
+        Key of the rows' random numbers, which also decide between equally useful rows.
     fraction : float
-        Only rows whose random number is below this are scored.
+        Of the pool, which is scored. Of a block's rows, those whose random number is below this.
     """
 
     committee: Committee
@@ -51,36 +51,16 @@ def best_of_block(
     if cached is not None:
         assert isinstance(committee, Boosted), "other committees have no rounds"
         scores = cached.scores(committee, X, first)
-    rows = _open_rows(first, len(X), excluded)
-    if question.fraction < 1:
-        rows = rows[uniforms(question.draw, first, len(X))[rows - first] < question.fraction]
+    rows = open_rows(first, len(X), excluded, question.draw, question.fraction)
+    lots = (
+        np.zeros(len(rows)) if committee.takes_first else uniforms(question.draw, first, len(X))[rows - first]
+    )
     best = RankedRows.empty(committee.n_classes)
     for start in range(0, len(rows), ROWS_AT_ONCE):
-        some = rows[start : start + ROWS_AT_ONCE]
+        some, lot = rows[start : start + ROWS_AT_ONCE], lots[start : start + ROWS_AT_ONCE]
         x = X[some - first]
         F = committee.decoded(committee.scores(x) if scores is None else scores[some - first])
-        best = best.merged(RankedRows(utility(Judged(committee, x, F, some)), some, F)).best(question.n_best)
+        best = best.merged(RankedRows(utility(Judged(committee, x, F, some)), lot, some, F)).best(
+            question.n_best
+        )
     return best
-
-
-def random_rows(n_rows: int, excluded: np.ndarray, draw: np.uint64, n: int) -> np.ndarray:
-    """Return the n rows with the smallest random numbers, except those `excluded` (ascending)."""
-    best = RankedRows.empty()
-    for first in range(0, n_rows, RANDOM_ROWS):
-        size = min(RANDOM_ROWS, n_rows - first)
-        rows = _open_rows(first, size, excluded)
-        utility = -uniforms(draw, first, size)[rows - first]
-        best = best.merged(RankedRows(utility, rows, np.zeros((len(rows), 0)))).best(n)
-    return best.rows
-
-
-def rows_between(rows: np.ndarray, first: int, stop: int) -> np.ndarray:
-    """Return those of the rows (ascending) that lie in first .. stop - 1."""
-    return rows[np.searchsorted(rows, first) : np.searchsorted(rows, stop)]
-
-
-def _open_rows(first: int, n: int, excluded: np.ndarray) -> np.ndarray:
-    """Return rows first .. first + n - 1 without those excluded."""
-    is_open = np.ones(n, bool)
-    is_open[rows_between(excluded, first, first + n) - first] = False
-    return first + np.flatnonzero(is_open)

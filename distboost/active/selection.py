@@ -9,11 +9,12 @@ from scipy.spatial.distance import cdist
 
 
 class RankedRows(NamedTuple):
-    """Rows in order of utility, the most useful first. Ties go to the row that comes first in the pool.
+    """Rows in order of utility, the most useful first. Of equally useful ones, the smallest lot comes first.
 
     Attributes
     ----------
-    utility : ndarray of shape (n,), float64
+    utility, lot : ndarray of shape (n,), float64
+        A lot is a random number. If the first rows came first, a sorted pool would be asked for rows of one class.
     rows : ndarray of shape (n,), int64
         Their numbers in the pool.
     scores : ndarray of shape (n, n_classes), float64
@@ -21,13 +22,14 @@ class RankedRows(NamedTuple):
     """
 
     utility: np.ndarray
+    lot: np.ndarray
     rows: np.ndarray
     scores: np.ndarray
 
     @classmethod
     def empty(cls, n_classes: int = 0) -> RankedRows:
         """Return no rows."""
-        return cls(np.zeros(0), np.zeros(0, np.int64), np.zeros((0, n_classes)))
+        return cls(np.zeros(0), np.zeros(0), np.zeros(0, np.int64), np.zeros((0, n_classes)))
 
     def merged(self, other: RankedRows) -> RankedRows:
         """Return the rows of both, in no order."""
@@ -38,7 +40,7 @@ class RankedRows(NamedTuple):
         chosen = np.arange(len(self.rows))
         if len(chosen) > k:  # so that only few rows are sorted
             chosen = np.flatnonzero(self.utility >= np.partition(self.utility, -k)[-k])
-        order = chosen[np.lexsort((self.rows[chosen], -self.utility[chosen]))][:k]
+        order = chosen[np.lexsort((self.rows[chosen], self.lot[chosen], -self.utility[chosen]))][:k]
         return RankedRows(*(values[order] for values in self))
 
 

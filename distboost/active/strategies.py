@@ -14,7 +14,9 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import entr
 
+from distboost.active.forest import FORESTS, Forest
 from distboost.algorithms.base import Algorithm
+from distboost.algorithms.gamble import GAMBLE
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.parameters import algorithm_of
@@ -34,6 +36,10 @@ class Committee(Protocol):
 
     @property
     def n_classes(self) -> int: ...
+
+    @property
+    def takes_first(self) -> bool:
+        """Whether the first rows of the pool come first of equally useful ones, not random ones."""
 
     def scores(self, X: np.ndarray) -> np.ndarray:
         """Return the scores G of the rows X (n, D), float64, computed in this thread."""
@@ -58,6 +64,10 @@ class Boosted:
     @property
     def n_classes(self) -> int:
         return self.algorithm.n_classes
+
+    @property
+    def takes_first(self) -> bool:
+        return isinstance(self.algorithm, GAMBLE)  # Huang 2009, algorithm 4, as its traces were made
 
     def scores(self, X: np.ndarray) -> np.ndarray:
         G = np.zeros((len(X), self.ensemble.n_scores))
@@ -90,6 +100,8 @@ class Classifier:
 
     classifier: Any
 
+    takes_first = False
+
     @property
     def n_classes(self) -> int:
         return len(self.classifier.classes_)
@@ -119,7 +131,7 @@ def committee_of(estimator: Any) -> Committee:
     """Return the committee of a fitted estimator."""
     if isinstance(estimator, BoostingClassifier):
         return Boosted(algorithm_of(estimator, estimator.n_classes_), estimator.learned_.ensemble)
-    return Classifier(estimator)
+    return Forest.of(estimator) if type(estimator) in FORESTS else Classifier(estimator)
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,9 @@ distboost active ask --log work.log --x data.zarr/x --out ask.csv \\
 @path_option("--log", "Log of the work; created if it does not exist.")
 @path_option("--out", "CSV file to write: columns row, label (empty) and the row's values.")
 @path_option(
-    "--x", "The pool, (rows, features). The log records this and the other settings.", required=False
+    "--x",
+    "The pool, (rows, features): zarr, or Parquet. The log records this and the other settings.",
+    required=False,
 )
 @algorithm_option
 @click.option(

@@ -79,9 +79,17 @@ distboost active simulate --x data.zarr/x --y data.zarr/y \\
 )
 @click.option("--max-labels", type=click.IntRange(min=1), help="Stop each run at this many labels.")
 @click.option("--target-error", type=float, help="Stop each run at this error, a fraction such as 0.05.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    help="Runs measured at the same time, each in a process of this machine.",
+)
 @query_options
 @parameters_option
-@path_option("--json", "JSON file to write, with the curves.", required=False)
+@path_option(
+    "--json", "JSON file to write: the curves, their seeds, all settings, and versions.", required=False
+)
 @click.option(
     "--plot", type=click.Path(), callback=_picture, help="Picture file to write: .png, .svg or .pdf."
 )
@@ -98,6 +106,7 @@ def simulate(
     repeats: int,
     max_labels: int | None,
     target_error: float | None,
+    jobs: int,
     parameters: tuple[str, ...],
     json: str | None,
     plot: str | None,
@@ -115,6 +124,7 @@ def simulate(
         check_writable(path, overwrite)
     estimator = new_estimator(algorithm or EXTRA_TREES, parse_parameters(parameters))
     model = None if final is None else new_estimator(final, {})
+    stops: dict[str, Any] = {"target_error": target_error, "max_labels": max_labels}
     with connect(cluster) as client:
         curves = learning_curves(
             estimator,
@@ -123,28 +133,33 @@ def simulate(
             (eval_x, eval_y),
             strategies=strategies,
             n_repeats=repeats,
-            target_error=target_error,
-            max_labels=max_labels,
             verbose=int(sys.stdout.isatty()),
             client=client,
+            jobs=jobs,
             final=model,
+            **stops,
             **given_options(choosing),
         )
     if json is not None:
-        _write_curves(json, curves)
+        _write_curves(json, curves, {"x": x, "y": y, "eval_x": eval_x, "eval_y": eval_y, **stops})
     print_curves(curves, target_error)
     if plot is not None:
         plot_curves(curves, plot, target_error=target_error)
 
 
-def _write_curves(path: str, curves: dict[str, list[Any]]) -> None:
+def _write_curves(path: str, curves: dict[str, list[Any]], settings: dict[str, Any]) -> None:
+    """Write the curves by strategy, with their seeds, and beside them all settings and versions."""
     import json
+    import platform
+    from importlib.metadata import version
 
+    import distboost
     from distboost.io.publishing import publish
 
-    found = {
+    found: dict[str, Any] = {
         strategy: [
             {
+                "seed": curve.settings["random_state"],
                 "n_labelled": curve.n_labelled.tolist(),
                 "error": curve.error.tolist(),
                 "seconds": curve.seconds.tolist(),
@@ -153,5 +168,13 @@ def _write_curves(path: str, curves: dict[str, list[Any]]) -> None:
             for curve in repeats
         ]
         for strategy, repeats in curves.items()
+    }
+    common = next(iter(curves.values()))[0].settings.items()
+    own = ("strategy", "random_state")
+    found["settings"] = {name: value for name, value in common if name not in own} | settings
+    found["versions"] = {
+        "distboost": distboost.__version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("numpy", "scikit-learn")},
     }
     publish(path, json.dumps(found, indent=1).encode())

@@ -159,7 +159,7 @@ class Input(ABC):
         """Return the error for features that are no array."""
         return DataError(
             f"{self.place} is of type {type(self.data).__name__}. Pass an array of numbers, a data frame, a zarr or Dask array, "
-            "or the path or URL of a zarr array."
+            "or the path or URL of a zarr array or of Parquet files."
         )
 
 

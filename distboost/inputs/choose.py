@@ -12,6 +12,7 @@ from distboost.inputs.binned_store import StoreInput
 from distboost.inputs.dask_array import DaskInput, read_together
 from distboost.inputs.dask_frame import DaskFrameInput
 from distboost.inputs.frame import FrameInput
+from distboost.inputs.parquet import ParquetInput, is_parquet, parquet_at
 from distboost.inputs.xarray import XarrayInput
 from distboost.inputs.zarr_array import ZarrInput, at_path
 
@@ -19,6 +20,7 @@ from distboost.inputs.zarr_array import ZarrInput, at_path
 ADAPTERS: tuple[type[Input], ...] = (
     StoreInput,
     ZarrInput,
+    ParquetInput,
     XarrayInput,
     DaskFrameInput,
     DaskInput,
@@ -31,8 +33,13 @@ def adapter_of(data: Any, place: str) -> Input:
     """Return the adapter of anything that `fit` accepts as rows, labels or weights; `place` is its name in messages."""
     if isinstance(data, Input):
         return data
-    found = at_path(data, place) if isinstance(data, (str, os.PathLike)) else data
+    found = opened(data, place) if isinstance(data, (str, os.PathLike)) else data
     return next(kind for kind in ADAPTERS if kind.recognises(found)).of(found, place)
+
+
+def opened(url: str | os.PathLike[str], place: str) -> Any:
+    """Return what is at a path or URL: Parquet files, by its name, or an array of zarr."""
+    return parquet_at(url, place) if is_parquet(url) else at_path(url, place)
 
 
 def dataset_of(X: Any, y: Any, sample_weight: Any = None) -> RawDataset:

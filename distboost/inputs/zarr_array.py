@@ -84,14 +84,18 @@ class ZarrInput(LazyInput):
 
     @cached_property
     def rows(self) -> da.Array:
-        from dask.array import from_array
-
-        check_default_scheduler()
-        source = self.features()
         self._source.inventory  # noqa: B018 (lists the array here, not in each process that reads)
-        chunks = (source.rows_at_once(BLOCK_BYTES), *source.shape[1:])
-        found: da.Array = from_array(_Chunkwise(source), chunks=chunks, lock=False, name=False, asarray=False)
-        return found
+        return chunkwise(self.features())
+
+
+def chunkwise(source: Source) -> da.Array:
+    """Return the dask array of a source."""
+    from dask.array import from_array
+
+    check_default_scheduler()
+    chunks = (source.rows_at_once(BLOCK_BYTES), *source.shape[1:])
+    found: da.Array = from_array(_Chunkwise(source), chunks=chunks, lock=False, name=False, asarray=False)
+    return found
 
 
 class _Chunkwise:

@@ -11,6 +11,7 @@ from distboost.kernels.row_lanes import MOST_LEAVES, ROW_LANES, SCORE_LANES, SET
 
 # "Thresholds" of a feature with categories, whose values are bins: the rank of a bin is its number.
 _BETWEEN_BINS = np.arange(254) + 0.5
+MOST_CHOSEN = 1024  # leaves of a tree: to descend a larger one is faster
 _LINE = 64  # bytes of a cache line: a vector that lies in two lines takes twice the time
 
 
@@ -124,8 +125,8 @@ class CompactTrees(NamedTuple):
 
         # No value is above an infinite threshold. The rank of missing values is above that of all others, which is at most:
         largest = np.bincount(column_of[is_new & (threshold < np.inf)]).max(initial=0)
-        missing = 2**8 - 1 if largest < 2**8 - 1 else 2**16 - 1
-        if most > MOST_LEAVES or largest >= missing or len(arrays["values"]) >= 2**32:
+        missing = 2**8 - 1 if largest < 2**8 - 1 and most <= MOST_LEAVES else 2**16 - 1
+        if most > MOST_CHOSEN or largest >= missing or len(arrays["values"]) >= 2**32:
             return None
 
         offsets = np.concatenate([[0], np.cumsum(2 ** np.frexp(count)[1] - 1)])

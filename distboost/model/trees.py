@@ -12,6 +12,7 @@ from distboost.data.categories import Categories, coded
 from distboost.errors import ModelFormatError
 from distboost.kernels import predict
 from distboost.kernels.categories import SET_WORDS
+from distboost.kernels.row_lanes import MOST_LEAVES
 from distboost.model.compact import CompactTrees
 from distboost.model.damage import Requirement
 from distboost.model.ensemble import Ensemble, kernel_rows
@@ -36,7 +37,7 @@ _ARRAYS = {
     "leaf_rows": np.int64,
     "leaf_weight": np.float64,
 }
-FEWEST_RANKED = 16  # rows: fewer descend the trees sooner than their values are ranked
+FEWEST_RANKED = 16  # rows: fewer descend the trees sooner than their values are ranked; in larger trees, more
 _MOST_ROWS = 2**53  # of a leaf, so that sums over leaves are exact
 _SETS = "sets"
 # More arrays, if features have categories: the place of a node's set in `categories`, or -1; the bins that go left, one bit each.
@@ -109,7 +110,7 @@ class TreeEnsemble(Ensemble):
         """
         X = kernel_rows(self.coded(X))
         trees = self._compact if len(X) >= FEWEST_RANKED else None
-        if trees is None:
+        if trees is None or len(X) < FEWEST_RANKED * (len(trees.leaves) // MOST_LEAVES):
             a = {**NO_CATEGORIES, **self.arrays()}
             names = ("feature", "threshold", "missing_left", "left", "right", *_CATEGORIES)
             nodes = (a[name] for name in names)

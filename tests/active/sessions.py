@@ -8,6 +8,8 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import zarr
 
 from distboost import GAMBLEClassifier
@@ -57,6 +59,16 @@ def _path(X: np.ndarray, folder: Path) -> str:
     return str(folder / "pool")
 
 
+def _parquet(X: np.ndarray, folder: Path) -> str:
+    """Two files, in row groups."""
+    table = pa.table({f"x{d}": pa.array(X[:, d], from_pandas=True) for d in range(X.shape[1])})
+    (folder / "pool.parquet").mkdir()
+    for part, rows in enumerate((slice(0, 100), slice(100, None))):
+        some = table.take(np.arange(len(X))[rows])
+        pq.write_table(some, folder / "pool.parquet" / f"{part}.parquet", row_group_size=30)
+    return str(folder / "pool.parquet")
+
+
 FORMS: dict[str, Callable[[np.ndarray, Path], Any]] = {
     "numpy": lambda X, folder: X,
     "zarr, few rows": _zarr(chunks=(7, 6)),
@@ -67,4 +79,5 @@ FORMS: dict[str, Callable[[np.ndarray, Path], Any]] = {
     "dask": lambda X, folder: da.from_array(X, chunks=(53, 6)),
     "dask, columns": lambda X, folder: da.from_array(X, chunks=(101, 2)),
     "path": _path,
+    "parquet": _parquet,
 }

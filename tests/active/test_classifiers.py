@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import zarr
 from numpy.testing import assert_array_equal
-from sklearn.ensemble import BaggingClassifier, ExtraTreesClassifier
+from sklearn.base import clone
+from sklearn.ensemble import BaggingClassifier, ExtraTreesClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -17,6 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from distboost import GDMCBoostClassifier, load
 from distboost.active import QueryByCommittee, resume
+from distboost.active.strategies import Classifier, committee_of
 from distboost.errors import DataError
 from tests.active.commands import asked, label, run
 from tests.active.sessions import FORMS
@@ -41,7 +43,46 @@ def test_the_most_useful_rows_by_its_probabilities(problem):
     found = learner(X).teach(range(100), y[:100])
     trees = ExtraTreesClassifier(10, random_state=0).fit(X[:100], y[:100])
     P = np.sort(trees.predict_proba(X[100:]), axis=1)
-    assert_array_equal(found.query(), 100 + np.argsort(P[:, -1] - P[:, -2], kind="stable")[:8])
+    margin, rows = P[:, -1] - P[:, -2], found.query()
+    assert_array_equal(margin[rows - 100], np.sort(margin)[:8])  # in this order
+    assert len(set(rows)) == 8
+
+
+@pytest.mark.parametrize(
+    "forest",
+    [
+        TREES,
+        ExtraTreesClassifier(15, min_samples_leaf=3, n_jobs=2),
+        ExtraTreesClassifier(15, max_leaf_nodes=9),
+        RandomForestClassifier(15),
+        RandomForestClassifier(15, max_depth=1, class_weight="balanced"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i2"])
+def test_a_forest_has_the_probabilities_that_scikit_learn_computes(forest, dtype, problem):
+    """To the last bit, and each tree has."""
+    X, y = problem
+    X = np.nan_to_num(10 * X).astype(dtype) if dtype == "i2" else X.astype(dtype)
+    fitted = clone(forest).set_params(random_state=0).fit(X[:150], np.array(list("abcd"))[y[:150]])
+    committee = committee_of(fitted)
+    assert not isinstance(committee, Classifier)
+    assert_array_equal(
+        committee.scores(X), clone(fitted).set_params(n_jobs=1).fit(X[:150], y[:150]).predict_proba(X)
+    )
+    for tree, member in zip(fitted.estimators_, committee.members(X), strict=True):
+        assert_array_equal(member, tree.predict_proba(X))
+
+
+def test_equally_useful_rows_are_asked_for_in_random_order(tmp_path):
+    """The first ones would be of one class if the pool is sorted."""
+    X = np.repeat([1.0, 2.0], 500)[:, None] * np.ones(3)
+    pools = X, zarr.create_array(str(tmp_path / "x"), data=X, chunks=(40, 3))
+    rows, in_chunks = (learner(pool, diversity=1).teach([0, 999], [0, 1]).query(100) for pool in pools)
+    assert_array_equal(rows, in_chunks)
+    assert 30 < (rows < 500).sum() < 70
+    assert len(set(rows // 100)) == 10
+    assert set(learner(X, diversity=1, random_state=1).teach([0, 999], [0, 1]).query(100)) != set(rows)
 
 
 @pytest.mark.parametrize("form", ["zarr, both cut", "dask, columns"])

@@ -8,6 +8,8 @@ import shlex
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -212,3 +214,20 @@ def test_the_recipe_of_the_documentation_works(tmp_path, monkeypatch):
     ]
     assert resume("digits.log").labelled_.shape == (50,)
     assert Path("curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_pool_of_parquet(data, files, blobs, tmp_path):
+    """Its columns are named; the log knows where it is."""
+    X, y = blobs
+    table = pa.table({name: pa.array(X[:160, d], from_pandas=True) for d, name in enumerate("abcd")})
+    pq.write_table(table, tmp_path / "pool.parquet", row_group_size=30)
+    run("ask", *files, "--x", tmp_path / "pool.parquet", *SMALL)
+    out = files[3]
+    assert sheet(out)[0] == ["row", "label", *"abcd"]
+    label(out, y)
+    run("tell", "--log", files[1], "--labels", out)
+    run("ask", *files)
+    estimator = distboost.GAMBLEClassifier(n_estimators=6, max_leaf_nodes=3)
+    learner = QueryByCommittee(estimator, f"{data}/x", n_initial=12, batch_size=4)
+    rows = learner.query()
+    assert asked(out) == learner.teach(rows, y[rows]).query().tolist()

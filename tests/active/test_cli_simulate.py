@@ -36,7 +36,12 @@ def test_simulate(data, tmp_path, blobs):
     expected = learning_curves(estimator, X[:160], y[:160], (X[160:], y[160:]), n_initial=12, batch_size=4,
                                strategies=("margin", "votes"), n_repeats=2, max_labels=24, target_error=0.2)  # fmt: skip
     found = json.loads((tmp_path / "curves.json").read_text())
-    assert list(found) == ["margin", "votes"]
+    assert list(found) == ["margin", "votes", "settings", "versions"]
+    assert [curve["seed"] for curve in found["votes"]] == [0, 1]
+    assert (found["settings"]["batch_size"], found["settings"]["max_labels"]) == (4, 24)
+    assert found["settings"]["parameters"]["max_leaf_nodes"] == 3
+    assert found["settings"]["x"] == str(data / "x")
+    assert found["versions"]["distboost"] == distboost.__version__
     for strategy, repeats in expected.items():
         for curve, known in zip(found[strategy], repeats, strict=True):
             assert curve["n_labelled"] == known.n_labelled.tolist()
@@ -48,6 +53,24 @@ def test_simulate(data, tmp_path, blobs):
         assert f"{mean:.2f} ±" in row
         assert f"{reached} of 2" in row
     assert "</svg>" in (tmp_path / "curve.svg").read_text()
+
+
+def test_in_several_processes(data, tmp_path):
+    """The curves are the same."""
+    found = []
+    for jobs in (1, 2):
+        path = tmp_path / f"{jobs}.json"
+        options = ("--repeats", 2, "--max-labels", 20, "--json", path, "--jobs", jobs, "--random-state", 3)
+        run(*simulate(data, *options))
+        found.append(json.loads(path.read_text()))
+        for curve in (*found[-1]["margin"], *found[-1]["random"]):
+            assert len(curve.pop("seconds")) == 3
+    assert found[0] == found[1]
+    assert [curve["seed"] for curve in found[0]["margin"]] == [3, 4]
+
+
+def test_an_error_of_another_process(data):
+    assert "160" in fail(*simulate(data, "--n-initial", "161", "--jobs", 2))
 
 
 def test_runs_that_miss_the_target_count_with_all_of_their_labels(capsys):
@@ -86,6 +109,7 @@ def test_curves_that_are_there_are_not_replaced(data, tmp_path, option, name):
         (("--pool-fraction", "0"), "--pool-fraction", 1),
         (("--random-state", "-1"), "--random-state", 1),
         (("--workers", "1", "--scheduler", "tcp://127.0.0.1:9"), "exclude", 1),
+        (("--workers", "1", "--jobs", "2"), "--jobs", 1),
     ],
 )
 def test_simulations_that_cannot_be_right(data, options, message, code):

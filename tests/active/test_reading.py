@@ -12,27 +12,32 @@ import pytest
 import zarr
 from zarr.storage import LocalStore, WrapperStore
 
+from distboost.active import labelling as labelling_module
 from distboost.active import pool as pool_module
+from distboost.active import query as query_module
 from distboost.data.source import Source
 from distboost.inputs.choose import adapter_of
 from tests.active.sessions import committee, learner
 
 
 class CountingStore(WrapperStore):
-    """A store that knows how often each chunk was read."""
+    """A store that knows how often each chunk was read, and how many bytes."""
 
     def __init__(self, store):
         super().__init__(store)
         self.reads = Counter()
+        self.n_bytes = 0
 
     async def get(self, key, prototype, byte_range=None):
+        found = await super().get(key, prototype, byte_range)
         if re.match(r"c/", key):
             self.reads[key] += 1
-        return await super().get(key, prototype, byte_range)
+            self.n_bytes += len(found)
+        return found
 
 
 CHUNKS = [(50, 6), (50, 2), (7, 3), (300, 6)]
-WAYS = [{}, {"strategy": "entropy"}, {"strategy": "votes"}, {"diversity": 5}, {"pool_fraction": 0.4}]
+WAYS = [{}, {"strategy": "entropy"}, {"strategy": "votes"}, {"diversity": 5}]
 
 
 @pytest.fixture
@@ -59,6 +64,88 @@ def test_a_query_reads_each_chunk_once(chunks, way, counted, problem):
         found.query()
         assert set(reads.values()) == {1}
         assert len(reads) == np.prod([-(-n // size) for n, size in zip(pool.shape, chunks, strict=True)])
+
+
+@pytest.fixture
+def large(tmp_path):
+    """A pool of 8,000 rows in 200 chunks, its labels, and the store that counts what is read of it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(8000, 6))
+    store = CountingStore(LocalStore(tmp_path))
+    pool = zarr.create_array(store, data=X, chunks=(40, 6), compressors=None)
+    store.reads.clear()
+    return pool, (X[:, 0] > 0) + (X[:, 1] > 0), store
+
+
+def chunks_of(reads) -> list[int]:
+    return sorted(int(key.split("/")[1]) for key in reads)
+
+
+@pytest.mark.parametrize("form", ["zarr", "dask"])
+def test_what_a_fraction_reads(form, large):
+    """A tenth of the pool: some of its chunks, all over the pool, each once, and others for the next query."""
+    pool, y, store = large
+    found = learner(da.from_zarr(pool) if form == "dask" else pool, pool_fraction=0.1)
+    found.teach(range(40), y[:40]).estimator_  # noqa: B018 (trains)
+    read = []
+    for _ in range(3):
+        store.reads.clear()
+        store.n_bytes = 0
+        rows = found.query()
+        assert store.n_bytes <= 0.12 * pool.nbytes
+        assert set(store.reads.values()) == {1}
+        chunks = chunks_of(store.reads)
+        assert set(rows // 40) <= set(chunks)
+        assert [chunk // 10 for chunk in chunks] == list(range(20))
+        read.append(tuple(chunks))
+    assert len(set(read)) == 3
+
+
+@pytest.mark.parametrize("fraction", [1e-9, 0.001, 0.3])
+def test_a_fraction_with_too_few_open_rows_is_widened_before_it_is_read(fraction, large):
+    pool, y, store = large
+    found = learner(pool, pool_fraction=fraction, diversity=1).teach(range(0, 8000, 2), y[::2])
+    found.estimator_  # noqa: B018 (trains)
+    store.reads.clear()
+    assert len(found.query(900)) == 900
+    assert set(store.reads.values()) == {1}
+    assert 45 <= len(store.reads) <= 120  # of 20 open rows each
+    store.reads.clear()
+    assert len(found.query(3100)) == 3100
+    assert found.n_open_ == 0
+    assert set(store.reads.values()) == {1}
+
+
+def test_a_fraction_of_one_chunk_is_drawn_row_by_row(problem, tmp_path):
+    X, y = problem
+    pools = X, zarr.create_array(str(tmp_path / "x"), data=X, chunks=(300, 2))
+    rows, same = (learner(pool, pool_fraction=0.3).teach(range(40), y[:40]).query() for pool in pools)
+    assert rows.tolist() == same.tolist()
+    assert set(rows) != set(learner(X).teach(range(40), y[:40]).query())
+
+
+def test_the_first_rows_are_read_of_few_chunks(large, monkeypatch):
+    pool, _, store = large
+    monkeypatch.setattr(query_module, "START_ROWS", 80)
+    rows = learner(pool).query()
+    chunks = chunks_of(store.reads)
+    assert set(store.reads.values()) == {1}
+    assert [chunk // 20 for chunk in chunks] == list(range(10))
+    assert set(rows // 40) <= set(chunks)
+    assert learner(pool).query().tolist() == rows.tolist()
+    assert learner(pool, random_state=1).query().tolist() != rows.tolist()
+    store.reads.clear()
+    monkeypatch.setattr(query_module, "START_ROWS", 2000)
+    learner(pool).query()
+    assert 50 <= len(store.reads) <= 60
+
+
+def test_the_rows_that_say_when_to_stop_are_read_of_few_chunks(large, monkeypatch):
+    pool, y, store = large
+    monkeypatch.setattr(labelling_module, "STOP_ROWS", 100)
+    found = learner(pool, pool_fraction=0.01, start="random").teach(range(40), y[:40])
+    found.run(y, max_labels=50, stabilised=0.99)
+    assert len(store.reads) <= 1 + 10 + 2 + 10  # taught, compared, searched, taught
 
 
 def test_a_query_reads_each_chunk_once_of_a_dask_array(problem):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from distboost.active import committee as committee_module
-from distboost.active import scoring
+from distboost.active import drawing, scoring
 from distboost.active.pool import Pool
 from tests.active.sessions import FORMS, asked, committee, learner
 
@@ -34,14 +34,19 @@ CASES = [
 
 
 @pytest.fixture(scope="module")
-def expected(problem):
-    """expected(way): the rows of three queries to an array in memory, in one block and one thread."""
+def expected(problem, tmp_path_factory):
+    """expected(way, form): the rows of three queries in one block and one thread.
+
+    The form decides only if a fraction of the pool is drawn: whole chunks of it are.
+    """
     known = {}
 
-    def found(way: str) -> list[list[int]]:
-        if way not in known:
-            known[way] = asked(learner(problem[0], **WAYS[way]), problem[1])
-        return known[way]
+    def found(way: str, form: str = "numpy") -> list[list[int]]:
+        form = form if "pool_fraction" in WAYS[way] else "numpy"
+        if (way, form) not in known:
+            pool = FORMS[form](problem[0], tmp_path_factory.mktemp("pool"))
+            known[way, form] = asked(learner(pool, **WAYS[way]), problem[1])
+        return known[way, form]
 
     return found
 
@@ -63,7 +68,7 @@ def at(request):
 def test_anywhere(place, way, at, expected, problem, small_blocks, tmp_path):
     pool = FORMS["zarr, both cut"](problem[0], tmp_path)
     assert len(list(Pool(pool).spans())) > 10
-    assert asked(learner(pool, at(place), **WAYS[way]), problem[1], 2) == expected(way)[:2]
+    assert asked(learner(pool, at(place), **WAYS[way]), problem[1], 2) == expected(way, "zarr, both cut")[:2]
 
 
 def test_trained_on_a_cluster(at, expected, problem, tmp_path, monkeypatch):
@@ -79,19 +84,18 @@ TOLD = {"numpy", "zarr, both cut", "zarr in memory", "dask", "path"}
 
 
 @pytest.mark.parametrize(
-    ("place", "n_queries", "form"),
+    ("place", "way", "form"),
     [
-        *(("2 threads", 3, form) for form in FORMS),
+        *(("2 threads", way, form) for form in FORMS for way in ("all", "diversity")),
         *(
-            pytest.param("3 workers", 2, form, marks=[] if form in TOLD else pytest.mark.soak)
+            pytest.param("3 workers", "all", form, marks=[] if form in TOLD else pytest.mark.soak)
             for form in FORMS
         ),
     ],
 )
-def test_in_any_form(place, n_queries, form, at, expected, problem, small_blocks, tmp_path):
+def test_in_any_form(place, way, form, at, expected, problem, small_blocks, tmp_path):
     pool = FORMS[form](problem[0], tmp_path)
-    found = learner(pool, at(place), **WAYS["all"])
-    assert asked(found, problem[1], n_queries) == expected("all")[:n_queries]
+    assert asked(learner(pool, at(place), **WAYS[way]), problem[1], 2) == expected(way, form)[:2]
 
 
 def test_the_ways_differ(expected):
@@ -105,7 +109,7 @@ def test_the_ways_differ(expected):
 @pytest.mark.parametrize("rows_at_once", [1, 7, 100])
 def test_rows_scored_at_once(rows_at_once, expected, problem, monkeypatch):
     monkeypatch.setattr(scoring, "ROWS_AT_ONCE", rows_at_once)
-    monkeypatch.setattr(scoring, "RANDOM_ROWS", 3 * rows_at_once)
+    monkeypatch.setattr(drawing, "RANDOM_ROWS", 3 * rows_at_once)
     for way in ("votes", "all", "random"):
         assert asked(learner(problem[0], **WAYS[way]), problem[1]) == expected(way)
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distboost.active.scoring import random_rows, rows_between
+from distboost.active.drawing import random_rows, rows_between
 from distboost.active.selection import RankedRows, select_diverse
 
 UTILITIES = st.lists(
@@ -14,9 +14,15 @@ UTILITIES = st.lists(
 )
 
 
+def lot_of(row: int) -> float:
+    """A number that decides ties, the same for some rows."""
+    return row * 7 % 5
+
+
 def candidates(utility, rows) -> RankedRows:
     rows = np.array(rows, np.int64)
-    return RankedRows(np.array(utility, float), rows, np.column_stack([rows, -rows]).astype(float))
+    lots, scores = lot_of(rows).astype(float), np.column_stack([rows, -rows]).astype(float)
+    return RankedRows(np.array(utility, float), lots, rows, scores)
 
 
 @given(UTILITIES, st.integers(1, 45), st.data())
@@ -29,7 +35,7 @@ def test_any_parts_in_any_order(utility, k, data):
         found = candidates([utility[row] for row in part], part).best(k)
         assert len(found.rows) == min(k, len(part))
         best = best.merged(found).best(k)
-    expected = sorted(range(n), key=lambda row: (-utility[row], row))[:k]
+    expected = sorted(range(n), key=lambda row: (-utility[row], lot_of(row), row))[:k]
     assert best.rows.tolist() == expected
     assert best.utility.tolist() == [utility[row] for row in expected]
     assert best.scores.tolist() == [[row, -row] for row in expected]
@@ -39,7 +45,9 @@ def test_any_parts_in_any_order(utility, k, data):
 def test_spread(scores, k):
     F = np.array(scores, float)
     n = len(F)
-    chosen = select_diverse(RankedRows(-np.arange(n, dtype=float), np.arange(n), F), k).rows.tolist()
+    chosen = select_diverse(
+        RankedRows(-np.arange(n, dtype=float), np.zeros(n), np.arange(n), F), k
+    ).rows.tolist()
     assert len(chosen) == len(set(chosen)) == min(k, n)
     assert chosen[0] == 0  # the most useful one
     for size in range(1, len(chosen)):
@@ -55,16 +63,18 @@ def test_spread(scores, k):
 @given(st.integers(1, 60), st.integers(0, 2**64 - 1), st.integers(1, 60), st.data())
 def test_random_rows(n_rows, draw, n, data):
     seen = np.array(sorted(data.draw(st.sets(st.integers(0, n_rows - 1)))), np.int64)
-    rows = random_rows(n_rows, seen, np.uint64(draw), n).tolist()
+    cut = data.draw(st.integers(0, n_rows))
+    rows = random_rows([(0, cut), (cut, n_rows)], seen, np.uint64(draw), n).tolist()
     assert len(rows) == len(set(rows)) == min(n, n_rows - len(seen))
     assert set(rows) <= set(range(n_rows)) - set(seen.tolist())
-    order = random_rows(n_rows, np.zeros(0, np.int64), np.uint64(draw), n_rows).tolist()
+    order = random_rows([(0, n_rows)], np.zeros(0, np.int64), np.uint64(draw), n_rows).tolist()
     assert rows == [row for row in order if row not in seen][:n]  # what was seen moves nothing else
 
 
 def test_random_rows_are_any():
     first = [
-        random_rows(10, np.zeros(0, np.int64), np.uint64(draw * 2**40 + 17), 1)[0] for draw in range(2000)
+        random_rows([(0, 10)], np.zeros(0, np.int64), np.uint64(draw * 2**40 + 17), 1)[0]
+        for draw in range(2000)
     ]
     assert (np.abs(np.bincount(first, minlength=10) - 200) < 60).all()
 

@@ -95,7 +95,7 @@ def test_margin_is_that_of_the_paper(problem):
     F = np.sort(found.estimator_.scores(X[60:]), axis=1)
     with np.errstate(divide="ignore"):
         u = 1 / (F[:, -1] - F[:, -2])
-    best = RankedRows(u, np.arange(60, 300), np.zeros((240, 0))).best(10)
+    best = RankedRows(u, np.zeros(240), np.arange(60, 300), np.zeros((240, 0))).best(10)
     assert found.query().tolist() == best.rows.tolist()
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import xarray as xr
 import zarr
 
@@ -56,8 +57,14 @@ TABLES = {
     "path of zarr in a named group": lambda X, names, tmp: (
         in_group(X, names, tmp / "d.zarr") and tmp / "d.zarr/x"
     ),
+    "path of Parquet": lambda X, names, tmp: _in_parquet(X, names, tmp / "f.parquet"),
     "zarr in a named group, format 2": lambda X, names, tmp: _in_group_2(X, names, tmp / "e.zarr"),
 }
+
+
+def _in_parquet(X, names, path):
+    pq.write_table(arrow(X, names), path, row_group_size=40)
+    return str(path)
 
 
 def _in_group_2(X, names, path):

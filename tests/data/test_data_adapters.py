@@ -22,6 +22,7 @@ from distboost.inputs.choose import adapter_of
 from distboost.inputs.dask_array import DaskInput
 from distboost.inputs.dask_frame import DaskFrameInput
 from distboost.inputs.frame import FrameInput
+from distboost.inputs.parquet import ParquetInput
 from distboost.inputs.zarr_array import ZarrInput
 
 X = np.arange(12.0).reshape(6, 2)
@@ -35,6 +36,7 @@ KINDS = {
     "pyarrow": (lambda folder: pa.table({"a": X[:, 0]}), FrameInput),
     "zarr": (lambda folder: zarr.create_array(zarr.storage.MemoryStore(), data=X), ZarrInput),
     "path": (lambda folder: zarr.create_array(str(folder / "x"), data=X) and folder / "x", ZarrInput),
+    "parquet": (lambda folder: FRAME.to_parquet(folder / "x.parquet") or folder / "x.parquet", ParquetInput),
     "dask array": (lambda folder: da.from_array(X, chunks=(2, 2)), DaskInput),
     "dask series": (lambda folder: dd.from_pandas(FRAME["a"], npartitions=2), DaskInput),
     "dask frame": (lambda folder: dd.from_pandas(FRAME, npartitions=2), DaskFrameInput),

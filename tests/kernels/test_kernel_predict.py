@@ -168,17 +168,28 @@ def test_features_with_the_same_threshold():
     np.testing.assert_array_equal(trees.scores(X, Threads(1)), descended(trees, X))
 
 
+def test_trees_whose_leaves_have_no_byte():
+    """Of any number of thresholds; few rows descend them."""
+    rng = np.random.default_rng(0)
+    thresholds = np.linspace(-1, 1, 9)
+    X = rows(rng, 300, thresholds, "f8")
+    trees = ensemble(rng, thresholds, n_leaves=[3, 257, 1024], n_bins={1: 30})
+    assert CompactTrees.of(trees.arrays()).leaves.dtype == np.uint16
+    for n in (300, 3):
+        np.testing.assert_array_equal(trees.scores(X[:n], Threads(1)), descended(trees, X[:n]))
+
+
 def test_large_trees_are_descended():
     rng = np.random.default_rng(0)
     thresholds = np.linspace(-1, 1, 9)
     X = rows(rng, 100, thresholds, "f8")
-    trees = ensemble(rng, thresholds, n_leaves=[3, 257, 2])
+    trees = ensemble(rng, thresholds, n_leaves=[3, 1025, 2])
     assert CompactTrees.of(trees.arrays()) is None
     np.testing.assert_array_equal(trees.scores(X, Threads(1)), descended(trees, X))
 
 
 @pytest.mark.parametrize("n_bins", [None, {0: 9, 2: 30}], ids=["numbers", "categories"])
-@pytest.mark.parametrize("n_leaves", [LEAVES[:9], [300, 2, 5]], ids=["ranked", "descended"])
+@pytest.mark.parametrize("n_leaves", [LEAVES[:9], [1100, 2, 5]], ids=["ranked", "descended"])
 def test_stages(n_leaves, n_bins):
     rng = np.random.default_rng(0)
     thresholds = np.linspace(-1, 1, 9)
