@@ -142,6 +142,36 @@ class CommitteeTrainer:
                 self._ledger.train()
         return self._committee
 
+    def held_out(self, folds: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the probabilities of the classes by ensembles that have not learned from a row's fold.
+
+        Parameters
+        ----------
+        folds : ndarray of shape (n_taught,), int64
+        n : int
+            They learn from the first n rows taught only.
+
+        Returns
+        -------
+        P : ndarray of shape (n_taught, n_classes), float64
+            0 for classes that the other folds lack.
+        classes : ndarray of shape (n_classes,)
+        """
+        X, y = self._working_set(len(folds)), np.array(self._ledger.labels)[: len(folds)]
+        classes = np.unique(y)
+        P = np.zeros((len(y), len(classes)))
+        for fold in np.unique(folds):
+            weights = ((folds != fold) & (np.arange(len(y)) < n)).astype(float)
+            if len(np.unique(y[weights > 0])) > 1:
+                model = adjusted(
+                    clone(self._home), calibration=None, checkpoint=None, class_weight=None, verbose=0
+                )
+                model.client = IN_PROCESS
+                model.fit(X, y, sample_weight=weights)
+                own = folds == fold
+                P[np.ix_(own, np.searchsorted(classes, model.classes_))] = model.predict_proba(X)[own]
+        return P, classes
+
     def _train(self, n: int, quiet: bool) -> None:
         """Train on the first n rows taught, unless the committee was."""
         if self._n_trained < n:

@@ -48,6 +48,8 @@ class Ledger:
         Rows taught so far and their labels, in the order taught.
     asked : list of int
         Rows that were asked for and not taught yet, in the order asked.
+    audited : set of int
+        Rows that were asked for at random, so that they stand for the pool.
     n_queries : int
     trained : list of int
         For each run of a committee that grows: how many of the rows it learned from.
@@ -61,6 +63,7 @@ class Ledger:
         self.rows: list[int] = []
         self.labels: list[Any] = []
         self.asked: list[int] = []
+        self.audited: set[int] = set()
         self.n_queries = 0
         self.trained: list[int] = []
         self.notes: dict[str, Any] = {}
@@ -93,9 +96,9 @@ class Ledger:
         """Return the rows that were asked for or taught, ascending: no query returns them again."""
         return np.sort(np.array([*self.rows, *self.asked], np.int64))
 
-    def ask(self, rows: np.ndarray) -> None:
-        """Record a query that returned these rows."""
-        self._add({"asked": rows.tolist()})
+    def ask(self, rows: np.ndarray, audit: np.ndarray) -> None:
+        """Record a query that returned these rows, some of them at random (`audit`)."""
+        self._add({"asked": rows.tolist()} | ({"audit": audit.tolist()} if len(audit) else {}))
 
     def teach(self, rows: Any, labels: Any) -> None:
         """Record labels; raise DataError and record none if one is invalid."""
@@ -144,6 +147,8 @@ class Ledger:
             again = set(self.asked).intersection(rows)
             if again:
                 raise ValueError(f"it asks for row {min(again)}, which was asked for before")
+            if not set(rows).issuperset(record.get("audit", ())):
+                raise ValueError("it draws rows that it does not ask for")
         elif "taught" in record:
             self._checked(record["taught"]["rows"], record["taught"]["labels"])
         elif "trained" in record:
@@ -157,6 +162,7 @@ class Ledger:
         self._records.append(record)
         if "asked" in record:
             self.asked += record["asked"]
+            self.audited.update(record.get("audit", ()))
             self.n_queries += 1
         elif "taught" in record:
             rows = record["taught"]["rows"]

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from distboost.active.advice import Advice, Evidence, advised
 from distboost.active.committee import (
     CommitteeTrainer,
     check_committee,
@@ -90,6 +91,9 @@ class QueryByCommittee:
         Above 1: take `diversity` times as many of the most useful rows as are wanted, and choose from them rows that the
         committee scores as differently as possible. This avoids near-duplicates in a batch. "auto" is 5 for batches of more than
         20 rows, else 1. "random" scores no rows, and ignores this.
+    audit : float, default=0.0
+        The share of the rows asked for that are drawn at random, in all queries after the first. They stand for the pool:
+        `advice` estimates the error from them. A tenth is usual.
     warm_start : bool, default=False
         False: each run starts from scratch, as in algorithm 4. True: the committee, one of distboost's, keeps its rounds and
         learns `n_estimators` more from all rows taught so far; a new class among them starts a new committee. The scores of the
@@ -166,6 +170,7 @@ class QueryByCommittee:
         strategy: str | Function = "margin",
         pool_fraction: float = 1.0,
         diversity: int | str = "auto",
+        audit: float = 0.0,
         warm_start: bool = False,
         final: BoostingClassifier | None = None,
         classes: Any = None,
@@ -205,6 +210,9 @@ class QueryByCommittee:
                 f"``pool_fraction`` is {pool_fraction!r}, expected a number above 0 and at most 1."
             )
         self.pool_fraction = float(pool_fraction)
+        if not (isinstance(audit, (int, float, np.number)) and 0 <= audit <= 1):
+            raise DataError(f"``audit`` is {audit!r}, expected a number of 0 to 1.")
+        self.audit = float(audit)
         self.classes = None if classes is None else np.unique(checked_labels(classes))
         if self.classes is not None and len(self.classes) < 2:
             raise DataError(f"classes are {self.classes.tolist()}. Pass at least 2.")
@@ -245,6 +253,7 @@ class QueryByCommittee:
             "strategy": name_of(self.strategy),
             "pool_fraction": self.pool_fraction,
             "diversity": self.diversity,
+            "audit": self.audit,
             "warm_start": self.warm_start,
             "classes": None if self.classes is None else self.classes.tolist(),
             "random_state": self.random_state,
@@ -343,14 +352,40 @@ class QueryByCommittee:
             If the cluster does not answer. The query does not count then.
         """
         n = self._size(n)
+        none = np.zeros(0, np.int64)
         if self.start == "kmeans" and not self.ledger.rows and not self.ledger.asked:
-            rows = self._central(n)
+            rows, audit = self._central(n), none
         elif self.strategy == RANDOM or not self.has_committee_:
-            rows = random_rows(self.pool.n_rows, self.ledger.excluded(), self._draw(QUERY), n)
+            rows = audit = self._random(n, none)
         else:
-            rows = self._most_useful(n)
-        self.ledger.ask(rows)
+            n_audit = self._audit_size(n)
+            rows = self._most_useful(n - n_audit) if n_audit < n else none
+            audit = self._random(n_audit, rows)
+            rows = np.concatenate([rows, audit])
+        self.ledger.ask(rows, audit)
         return rows
+
+    def _random(self, n: int, others: np.ndarray) -> np.ndarray:
+        """Return n rows at random that were not asked for and are not among others."""
+        taken = np.sort(np.concatenate([self.ledger.excluded(), others]))
+        return random_rows(self.pool.n_rows, taken, self._draw(QUERY), n)
+
+    def _audit_size(self, n: int) -> int:
+        """Return how many of n rows are drawn at random: as many as keep their share of all rows."""
+        before = len(self.ledger.rows) + len(self.ledger.asked)
+        shares = [int(self.audit * asked + 1e-9) for asked in (before, before + n)]
+        return shares[1] - shares[0]
+
+    def advice(self) -> Advice:
+        """Return what the labels so far tell: the error, labels that may be wrong, and what to do next.
+
+        It takes ten fits of the final model.
+
+        Returns
+        -------
+        advice : Advice
+        """
+        return advised(Evidence.of(self._final_trainer, self.ledger, self.random_state), self.audit)
 
     def _size(self, n: int | None) -> int:
         """Return the number of rows to ask for."""

@@ -59,7 +59,7 @@ def _refused(constant: str) -> None:
 def upgraded(header: dict[str, Any]) -> dict[str, Any]:
     """Return the header of a log of version 1 as one of this version; others as they are."""
     if header.get("distboost") == "labels" and header.get("version") == 1:
-        return {**header, "version": VERSION, "start": "random", "final": None}
+        return {**header, "version": VERSION, "start": "random", "final": None, "audit": 0.0}
     return header
 
 
@@ -107,6 +107,7 @@ _HEADER: dict[str, Callable[[Any], bool]] = {
     "strategy": lambda value: type(value) is str and (value in STRATEGIES or "." in value),
     "pool_fraction": lambda value: type(value) is float and 0 < value <= 1,
     "diversity": lambda value: value == "auto" or _whole(1)(value),
+    "audit": lambda value: type(value) is float and 0 <= value <= 1,
     "warm_start": lambda value: type(value) is bool,
     "classes": _are_classes,
     "random_state": lambda value: type(value) is int and value >= 0,
@@ -118,8 +119,11 @@ _HEADER: dict[str, Callable[[Any], bool]] = {
 
 def check_record(record: dict[str, Any]) -> None:
     """Raise ValueError unless a record has one of the known forms."""
-    kind, value = next(iter(record.items()), (None, None))
-    if len(record) != 1 or kind not in _RECORDS or not _RECORDS[kind](value):
+    said = {name: value for name, value in record.items() if name != "audit"}
+    if "audit" in record and not ("asked" in said and _are_rows(record["audit"])):
+        raise ValueError(f"it says {record!r:.100}")
+    kind, value = next(iter(said.items()), (None, None))
+    if len(said) != 1 or kind not in _RECORDS or not _RECORDS[kind](value):
         raise ValueError(f"it says {record!r:.100}")
 
 

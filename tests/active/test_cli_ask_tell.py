@@ -206,6 +206,6 @@ def test_the_recipe_of_the_documentation_works(tmp_path, monkeypatch):
             assert result.exit_code == 0, result.output
             assert program == "distboost"
             commands.append(arguments[1])
-    assert commands == ["ask", "tell", "ask", "status", "model", "--model", "simulate"]
+    assert commands == ["ask", "tell", "ask", "status", "advise", "model", "--model", "simulate"]
     assert resume("digits.log").labelled_.shape == (50,)
     assert Path("curves.png").read_bytes().startswith(b"\x89PNG")
