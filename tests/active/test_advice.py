@@ -40,7 +40,7 @@ def test_the_interval_has_the_true_error():
         X, y = rows(1500, seed)
         found = taught(learner(X, audit=0.4, random_state=seed), y, 140)
         error = found.advice().error
-        assert error.n_rows == len(set(found.labelled_) & found.ledger.audited) == 56
+        assert error.n_rows == len(set(found.labelled_) & found.ledger.audited) == 48
         held += error.low <= 1 - found.model_.score(X_test, y_test) <= error.high
     assert held >= 18
 
@@ -49,9 +49,7 @@ def test_the_interval_has_the_true_error():
 def test_random_rows_have_their_share(audit, share):
     X, y = rows(600, 0)
     found = taught(learner(X, audit=audit, batch_size=7), y, 160)
-    assert len(found.ledger.audited) == pytest.approx(
-        share * len(found.labelled_), abs=21 if audit == 1 else 1.1
-    )
+    assert len(found.ledger.audited) == pytest.approx(share * (len(found.labelled_) - 20), abs=1)
     assert found.ledger.audited <= set(found.labelled_)
 
 
@@ -65,10 +63,11 @@ def test_random_rows_survive_in_the_log(tmp_path):
 
 def test_wrong_labels_are_doubted():
     X, y = rows(600, 0)
-    X = 3 * X  # so far apart that only a wrong label looks wrong
+    X = CENTRES[y] + (X - CENTRES[y]) / 4  # so far apart that only a wrong label looks wrong
     wrong = np.random.default_rng(1).choice(200, 12, replace=False)
     labels = np.array(["a", "b", "c"])[np.where(np.isin(np.arange(600), wrong), (y + 1) % 3, y)]
-    found = learner(X).teach(range(200), labels[:200])
+    final = GDMCBoostClassifier(n_estimators=20, max_depth=3, n_jobs=1)
+    found = QueryByCommittee(None, X, final=final).teach(range(200), labels[:200])
     doubts = found.advice().doubts
     assert set(wrong) <= {doubt.row for doubt in doubts[:16]}
     assert [doubt.probability for doubt in doubts] == sorted(doubt.probability for doubt in doubts)
@@ -86,14 +85,14 @@ def test_what_to_do_next():
     assert "Set audit=0.1" in steps
     found = taught(learner(X, strategy="random", start="random"), y, 400)
     advice = found.advice()
-    assert advice.error.n_rows == 380  # all but the first are random
+    assert advice.error.n_rows == 400
     assert abs(advice.gain) < 0.05
     assert "stop" in advice.next_steps[-1] or "still falling" in advice.next_steps[-1]
 
 
 @pytest.mark.parametrize("audit", [-0.1, 1.5, "a tenth", None])
 def test_a_share_that_is_none(audit):
-    with pytest.raises(DataError, match="audit is .*, expected a number of 0 to 1"):
+    with pytest.raises(DataError, match=r"audit is .*, expected a number of 0 to 1"):
         learner(rows(30, 0)[0], audit=audit)
 
 
