@@ -149,6 +149,40 @@ class CommitteeTrainer:
             self._learned = taught
         return self._committee
 
+    def held_out(self, folds: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the probabilities of the classes by ensembles that have not learned from a row's fold.
+
+        Parameters
+        ----------
+        folds : ndarray of shape (n_taught,), int64
+        n : int
+            They learn from the seeds and the first n rows taught only.
+
+        Returns
+        -------
+        P : ndarray of shape (n_taught, n_classes), float64
+            0 for classes that the other folds lack.
+        classes : ndarray of shape (n_classes,)
+        """
+        if not self.can_train:
+            raise NotFittedError("labels of fewer than 2 classes were taught. Teach more.")
+        n_seeds = len(self._ledger.seed_labels)
+        X, y = self._working_set(len(folds)), np.array(self._labels())
+        classes, of_all = np.unique(y), np.append(np.full(n_seeds, -1), folds)
+        P = np.zeros((len(folds), len(classes)))
+        for fold in np.unique(folds):
+            weights = ((of_all != fold) & (np.arange(len(y)) < n_seeds + n)).astype(float)
+            if len(np.unique(y[weights > 0])) > 1:
+                model = adjusted(
+                    clone(self._home), calibration=None, checkpoint=None, class_weight=None, verbose=0
+                )
+                model.client = IN_PROCESS
+                model.fit(X, y, sample_weight=weights)
+                own = np.flatnonzero(folds == fold)
+                columns = np.searchsorted(classes, model.classes_)
+                P[np.ix_(own, columns)] = model.predict_proba(X)[n_seeds + own]
+        return P, classes
+
     def _grown(self, quiet: bool) -> Any:
         """Return a committee that repeats the runs that the log has, whoever made them, and makes another if more was taught."""
         ledger = self._ledger

@@ -61,6 +61,8 @@ class Ledger:
         Rows that some people cannot tell, and these people.
     seeds : list of dict
         Labelled rows from outside the pool: x, their values or where they are, and labels.
+    audited : set of int
+        Rows that were asked for at random, so that they stand for the pool.
     n_queries : int
     trained : list of int
         For each run of a committee that grows: how many of the rows it learned from.
@@ -77,6 +79,7 @@ class Ledger:
         self.labelled: dict[int, Any] = {}
         self.skipped: dict[int, str] = {}
         self.seeds: list[dict[str, Any]] = []
+        self.audited: set[int] = set()
         self.n_queries = 0
         self.trained: list[int] = []
         self.notes: dict[str, Any] = {}
@@ -161,10 +164,12 @@ class Ledger:
         if self._log is not None:
             self._log.read()
 
-    def ask(self, rows: np.ndarray, by: str | None = None, seconds: float | None = None) -> list[int]:
+    def ask(
+        self, rows: np.ndarray, audit: np.ndarray, by: str | None = None, seconds: float | None = None
+    ) -> list[int]:
         """Record a query that found these rows; return those that nobody has taken since, which are of this person now.
 
-        With `seconds`, they come free after that time.
+        With `seconds`, they come free after that time. Those of `audit` were drawn at random.
         """
 
         def still_free() -> list[int] | None:
@@ -172,7 +177,9 @@ class Ledger:
             return [row for row in rows.tolist() if not self._taken(row, by, now)] or None
 
         until = None if seconds is None else self._now() + seconds
-        return rows_of(self._add("asked", still_free, by, until=until) or {"asked": []})
+        return rows_of(
+            self._add("asked", still_free, by, until=until, audit=audit.tolist() or None) or {"asked": []}
+        )
 
     def teach(self, rows: Any, labels: Any, by: str | None = None, seconds: float | None = None) -> None:
         """Record labels; raise DataError and record none if one is invalid."""
@@ -385,6 +392,7 @@ class Ledger:
                 self.undecided.pop(row, None)
         if kind == "asked":
             self._open |= dict.fromkeys(rows, record)
+            self.audited.update(set(rows).intersection(record.get("audit", ())))
             self.n_queries += 1
         elif kind in ("taught", "corrected"):
             self.labelled |= zip(rows, value["labels"], strict=True)

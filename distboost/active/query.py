@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from distboost.active.advice import Advice, Evidence, advised
 from distboost.active.committee import (
     CommitteeTrainer,
     check_committee,
@@ -102,6 +103,9 @@ class QueryByCommittee:
         Above 1: take `diversity` times as many of the most useful rows as are wanted, and choose from them rows that the
         committee scores as differently as possible. This avoids near-duplicates in a batch. "auto" is 5 for batches of more than
         20 rows, else 1. "random" scores no rows, and ignores this.
+    audit : float, default=0.0
+        The share of the rows asked for that are drawn at random, in all queries after the first. They stand for the pool:
+        `advice` estimates the error from them. A tenth is usual.
     warm_start : bool, default=False
         False: each run starts from scratch, as in algorithm 4. True: the committee, one of distboost's, keeps its rounds and
         learns `n_estimators` more from all rows taught so far; a new class among them starts a new committee. The scores of the
@@ -179,6 +183,7 @@ class QueryByCommittee:
         strategy: str | Function = "margin",
         pool_fraction: float = 1.0,
         diversity: int | str = "auto",
+        audit: float = 0.0,
         warm_start: bool = False,
         final: BoostingClassifier | None = None,
         classes: Any = None,
@@ -200,7 +205,7 @@ class QueryByCommittee:
         self.start = start
         self.n_initial = _whole("n_initial", n_initial)
         self._function: Function | None = None
-        given = zip(SETTINGS, (batch_size, strategy, pool_fraction, diversity), strict=True)
+        given = zip(SETTINGS, (batch_size, strategy, pool_fraction, diversity, audit), strict=True)
         settings = {name: self._checked(name, value) for name, value in given}
         self.warm_start = bool(warm_start)
         if self.warm_start and not isinstance(self.estimator, BoostingClassifier):
@@ -266,6 +271,8 @@ class QueryByCommittee:
         "diversity", 'How many candidates are scored for each row of a batch, or "auto".'
     )
 
+    audit: Any = _setting("audit", "The share of the rows that are drawn at random.")
+
     @property
     def strategy(self) -> Any:
         """Which rows to ask for."""
@@ -295,6 +302,10 @@ class QueryByCommittee:
         if name == "pool_fraction":
             if not (isinstance(value, (int, float, np.number)) and 0 < value <= 1):
                 raise DataError(f"``pool_fraction`` is {value!r}, expected a number above 0 and at most 1.")
+            return float(value)
+        if name == "audit":
+            if not (isinstance(value, (int, float, np.number)) and 0 <= value <= 1):
+                raise DataError(f"``audit`` is {value!r}, expected a number of 0 to 1.")
             return float(value)
         if callable(value):
             self._function = value
@@ -542,22 +553,55 @@ class QueryByCommittee:
         n, rows = self._size(n, by), list[int]()
         while len(rows) < n and self._n_open(by):
             try:
-                found = self._found(n - len(rows), by)
+                found, audit = self._found(n - len(rows), by)
             except Exception as error:
                 with suppress(DistboostError):
                     self.ledger.fail(error, by)
                 raise
-            rows += self.ledger.ask(found, by, seconds)
+            rows += self.ledger.ask(found, audit, by, seconds)
             self._keep_up()
         return np.array(rows, np.int64)
 
-    def _found(self, n: int, by: str | None) -> np.ndarray:
-        """Return the n rows to ask for, as far as is known."""
+    def _found(self, n: int, by: str | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the n rows to ask for, as far as is known, and those of them that are drawn at random."""
+        none = np.zeros(0, np.int64)
         if self.start == "kmeans" and self.ledger.is_new:
-            return self._central(n)
+            return self._central(n), none
         if self.strategy == RANDOM or not self.has_committee_:
-            return random_rows([(0, self.pool.n_rows)], self.ledger.excluded(by), self._draw(QUERY), n)
-        return self._most_useful(n, by)
+            rows = self._random(n, none, by)
+            return rows, rows
+        n_audit = self._audit_size(n)
+        useful = self._most_useful(n - n_audit, by) if n_audit < n else none
+        audit = self._random(n_audit, useful, by)
+        return np.concatenate([useful, audit]), audit
+
+    def _random(self, n: int, others: np.ndarray, by: str | None) -> np.ndarray:
+        """Return n rows at random that this person may be asked for and that are not among others."""
+        taken = np.union1d(self.ledger.excluded(by), others)
+        return random_rows([(0, self.pool.n_rows)], taken, self._draw(QUERY), n)
+
+    def _audit_size(self, n: int) -> int:
+        """Return how many of n rows are drawn at random: as many as keep their share of all rows."""
+        before = len(self.ledger.rows) + len(self.ledger.asked)
+        shares = [int(self.audit * asked + 1e-9) for asked in (before, before + n)]
+        return shares[1] - shares[0]
+
+    def advice(self) -> Advice:
+        """Return what the labels so far tell: the error, labels that may be wrong, and what to do next.
+
+        It takes ten fits of the final model.
+
+        Returns
+        -------
+        advice : Advice
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If labels of fewer than two classes were taught.
+        """
+        self._keep_up()
+        return advised(Evidence.of(self._final_trainer, self.ledger, self.random_state), self.audit)
 
     def _size(self, n: int | None, by: str | None) -> int:
         """Return the number of rows to ask for."""

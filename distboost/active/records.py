@@ -5,7 +5,7 @@ A record has its content under the name of its kind; `at`, seconds since 1970; a
 
 | kind | what happened |
 | --- | --- |
-| asked | these rows were asked for; with `until`: of one person, and they come free then |
+| asked | these rows were asked for; with `until`: of one person, and they come free then; with `audit`: some at random |
 | taught, corrected | rows and labels; with `seconds`: how long the person took |
 | withdrawn | what was said of these rows does not count: they are as if nobody had asked |
 | skipped | rows that are never asked for again, and why |
@@ -44,7 +44,7 @@ MAX_TEXT_LENGTH = 1000  # characters of a name, a reason or an error
 _LARGEST = 2**63 - 1
 
 # Entries of the header that may change later.
-SETTINGS = ("batch_size", "strategy", "pool_fraction", "diversity")
+SETTINGS = ("batch_size", "strategy", "pool_fraction", "diversity", "audit")
 
 
 def to_line(record: dict[str, Any]) -> str:
@@ -81,7 +81,7 @@ def _refused(constant: str) -> None:
 def upgraded(header: dict[str, Any]) -> dict[str, Any]:
     """Return the header of a log of version 1 as one of this version; others as they are."""
     if header.get("distboost") == "labels" and header.get("version") == 1:
-        return {**header, "version": VERSION, "start": "random", "final": None}
+        return {**header, "version": VERSION, "start": "random", "final": None, "audit": 0.0}
     return header
 
 
@@ -142,6 +142,7 @@ _HEADER: dict[str, Callable[[Any], bool]] = {
     "strategy": lambda value: type(value) is str and (value in STRATEGIES or "." in value),
     "pool_fraction": lambda value: type(value) is float and 0 < value <= 1,
     "diversity": lambda value: value == "auto" or _whole(1)(value),
+    "audit": lambda value: type(value) is float and 0 <= value <= 1,
     "warm_start": lambda value: type(value) is bool,
     "classes": _are_classes,
     "random_state": lambda value: type(value) is int and value >= 0,
@@ -243,7 +244,7 @@ def is_person(value: Any) -> bool:
 _LAST_TIME = 2**37  # seconds: years of four digits
 _COMMON: dict[str, Callable[[Any], bool]] = {"by": is_person, "at": is_time}
 _MORE: dict[str, dict[str, Callable[[Any], bool]]] = {
-    "asked": {"until": is_time},
+    "asked": {"until": is_time, "audit": _are_rows},
     "taught": {"seconds": is_time},
     "corrected": {"seconds": is_time},
 }

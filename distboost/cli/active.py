@@ -273,6 +273,19 @@ def status(log: str) -> None:
     print_ledger(Ledger.from_log(log), log)
 
 
+@active.command(example="distboost active advise --log work.log")
+@_log
+@cluster_options
+def advise(log: str, cluster: ClusterOptions) -> None:
+    """Estimate the error without a test set, find labels that may be wrong, and say what to do next."""
+    from distboost.active import resume
+    from distboost.cli.connection import connect
+    from distboost.cli.show_active import print_advice
+
+    with connect(cluster) as client:
+        print_advice(resume(log, client=client).advice())
+
+
 @active.command("model", example="distboost active model --log work.log --model committee.dboost")
 @_log
 @path_option("--model", "Model file to write, for predict and evaluate.")

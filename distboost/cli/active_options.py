@@ -21,6 +21,7 @@ DEFAULTS = {
     "batch_size": 10,
     "pool_fraction": 1.0,
     "diversity": "auto",
+    "audit": 0.0,
     "random_state": 0,
 }
 COMMITTEES = (EXTRA_TREES, *ALGORITHMS)
@@ -47,6 +48,11 @@ def query_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "Take this many times as many useful rows, and choose a diverse batch of them",
         ),
         ("pool_fraction", float, "Fraction of the pool to score, drawn again for each batch"),
+        (
+            "audit",
+            click.FloatRange(0, 1),
+            "Share of the rows that are drawn at random, for 'advise'; 0.1 is usual",
+        ),
         ("batch_size", whole, "Rows of every other batch"),
         ("n_initial", whole, "Rows of the first batch"),
         (

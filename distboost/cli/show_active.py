@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 from rich.table import Column, Table
 
+from distboost.active.advice import Advice
 from distboost.active.curve import LearningCurve
 from distboost.active.from_log import NOT_SETTINGS
 from distboost.active.ledger import Ledger
 from distboost.cli.text import console
 from distboost.io.text import visible
+
+MOST_DOUBTS = 20  # shown
 
 
 def print_ledger(ledger: Ledger, log: str) -> None:
@@ -30,6 +33,26 @@ def print_ledger(ledger: Ledger, log: str) -> None:
         for label in classes:
             table.add_row(visible(label), str(counts[label]))
         out.print(table)
+
+
+def print_advice(advice: Advice) -> None:
+    """Print what the labels of a log tell."""
+    out = console()
+    found = advice.error
+    if found is not None:
+        out.print(
+            f"error about {found.error:.1%}, between {found.low:.1%} and {found.high:.1%}, by {found.n_rows} random rows",
+            highlight=False,
+        )
+    if advice.doubts:
+        table = Table("row", "label", "rather", Column("probability of the label", justify="right"))
+        for doubt in advice.doubts[:MOST_DOUBTS]:
+            table.add_row(
+                str(doubt.row), visible(doubt.label), visible(doubt.rather), f"{doubt.probability:.1%}"
+            )
+        out.print(table)
+    for sentence in advice.next_steps:
+        out.print(sentence, highlight=False)
 
 
 def _facts(ledger: Ledger, log: str) -> list[tuple[str, str]]:

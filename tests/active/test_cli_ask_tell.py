@@ -209,7 +209,7 @@ def test_the_recipe_of_the_documentation_works(tmp_path, monkeypatch):
             assert program == "distboost"
             commands.append(arguments[1])
     assert commands == [
-        *["ask", "tell", "ask", "status", "model", "--model"],
+        *["ask", "tell", "ask", "status", "advise", "model", "--model"],
         *["ask", "ask", "tell", "export", "log", "simulate"],
     ]
     assert resume("digits.log").labelled_.shape == (50,)

@@ -1,0 +1,207 @@
+"""What the labels so far tell: the error of the final model, labels that may be wrong, and what to do next.
+
+All of it follows from predictions for labelled rows by models that have not learned from them (cross-validation).
+
+* **The error** is that of the *audit rows*, which queries have drawn at random from the pool: they stand for it. Rows that were
+  asked for because they are hard do not. The interval is that of Clopper and Pearson (1934).
+* **Doubted labels** follow confident learning (Northcutt, Jiang & Chuang 2021): a class is *confident* in a row if its
+  probability is at least the mean of that class's probabilities in the rows labelled so. A label is doubted if other classes are
+  confident, but its own is not the most probable of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import beta
+
+from distboost.active.committee import CommitteeTrainer
+from distboost.active.ledger import Ledger
+from distboost.kernels.random import FOLDS, key, uniforms
+
+N_FOLDS = 5
+LAST = 50  # labels whose gain is measured
+FEWEST_AUDITED = 20  # with fewer audit rows, the interval is too wide to tell when to stop
+FEWEST_OF_CLASS = 5
+COVERAGE = 0.95
+SMALL_GAIN = 0.05  # of the error: labels that lower it by less are not worth their price
+
+
+class ErrorEstimate(NamedTuple):
+    """An estimate of the final model's error on the pool.
+
+    Attributes
+    ----------
+    error : float
+        A fraction.
+    low, high : float
+        The interval: it has the true error in 95 of 100 cases.
+    n_rows : int
+        Audit rows that it follows from.
+    """
+
+    error: float
+    low: float
+    high: float
+    n_rows: int
+
+
+class Doubt(NamedTuple):
+    """A label that other labels speak against.
+
+    Attributes
+    ----------
+    row : int
+    label, rather : Any
+        The label, and the class that a model without this row finds most probable among the confident ones.
+    probability : float
+        That of the label itself.
+    """
+
+    row: int
+    label: Any
+    rather: Any
+    probability: float
+
+
+class Advice(NamedTuple):
+    """What the labels so far tell.
+
+    Attributes
+    ----------
+    error : ErrorEstimate or None
+        None: there are no audit rows.
+    gain : float or None
+        By how much the last labels, up to 50, have lowered this estimate.
+    doubts : list of Doubt
+        Labels to look at again, the least probable first.
+    next_steps : list of str
+        What to do next, in sentences.
+    """
+
+    error: ErrorEstimate | None
+    gain: float | None
+    doubts: list[Doubt]
+    next_steps: list[str]
+
+
+def interval(n_wrong: int, n: int) -> tuple[float, float]:
+    """Return the interval of Clopper and Pearson for a share of which `n_wrong` of n were seen.
+
+    >>> [round(end, 3) for end in interval(5, 100)]
+    [0.016, 0.113]
+    """
+    outside = (1 - COVERAGE) / 2
+    low = 0.0 if n_wrong == 0 else float(beta.ppf(outside, n_wrong, n - n_wrong + 1))
+    high = 1.0 if n_wrong == n else float(beta.ppf(1 - outside, n_wrong + 1, n - n_wrong))
+    return low, high
+
+
+def folds_of(rows: np.ndarray, labels: np.ndarray, seed: int) -> np.ndarray:
+    """Return the fold of each row, (n,) int64, by random numbers of their own. The rows of a class are spread over the folds."""
+    draw = key(seed, FOLDS)
+    u = np.array([uniforms(draw, int(row), 1)[0] for row in rows])
+    folds = np.empty(len(rows), np.int64)
+    first = 0
+    for label in np.unique(labels):
+        own = np.flatnonzero(labels == label)
+        folds[own[np.argsort(u[own], kind="stable")]] = (first + np.arange(len(own))) % N_FOLDS
+        first += len(own)
+    return folds
+
+
+def doubts_of(rows: np.ndarray, codes: np.ndarray, P: np.ndarray, classes: Sequence[Any]) -> list[Doubt]:
+    """Return the doubted labels, the least probable first.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n,), int64
+    codes : ndarray of shape (n,), int64
+        The labels, as positions in `classes`.
+    P : ndarray of shape (n, n_classes), float64
+        Probabilities by models that have not learned from these rows.
+    classes : sequence
+    """
+    threshold = np.full(len(classes), np.inf)
+    for k in np.unique(codes):
+        threshold[k] = P[codes == k, k].mean()
+    confident = np.where(threshold <= P, P, -1.0)
+    best = confident.argmax(axis=1)
+    doubted = np.flatnonzero((confident.max(axis=1) >= 0) & (best != codes))
+    own = P[doubted, codes[doubted]]
+    return [
+        Doubt(int(rows[i]), classes[codes[i]], classes[best[i]], float(P[i, codes[i]]))
+        for i in doubted[np.argsort(own, kind="stable")]
+    ]
+
+
+class Evidence(NamedTuple):
+    """Predictions for labelled rows by models that have not learned from them.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n,), int64
+    codes : ndarray of shape (n,), int64
+        The labels, as positions in `classes`.
+    classes : ndarray of shape (n_classes,)
+    is_audited : ndarray of shape (n,), bool
+    P : ndarray of shape (n, n_classes), float64
+    before : ndarray of shape (n, n_classes), float64, or None
+        By models that have not learned from the last labels, either.
+    """
+
+    rows: np.ndarray
+    codes: np.ndarray
+    classes: np.ndarray
+    is_audited: np.ndarray
+    P: np.ndarray
+    before: np.ndarray | None
+
+    @classmethod
+    def of(cls, trainer: CommitteeTrainer, ledger: Ledger, seed: int) -> Evidence:
+        """Fit the models."""
+        rows, labels = np.array(ledger.rows, np.int64), np.array(ledger.labels)
+        is_audited = np.isin(rows, list(ledger.audited))
+        folds = folds_of(rows, labels, seed)
+        P, classes = trainer.held_out(folds, len(rows))
+        before = None
+        if len(rows) > 2 * LAST and is_audited.any():
+            before, _ = trainer.held_out(folds, len(rows) - LAST)
+        return cls(rows, np.searchsorted(classes, labels), classes, is_audited, P, before)
+
+    def n_wrong(self, P: np.ndarray) -> int:
+        """Return the number of audit rows that P predicts wrongly."""
+        return int(np.count_nonzero((P.argmax(axis=1) != self.codes)[self.is_audited]))
+
+
+def advised(found: Evidence, audit: float) -> Advice:
+    """Return the advice that follows; `audit` is the share of rows that queries draw at random."""
+    n, error, gain = int(found.is_audited.sum()), None, None
+    if n:
+        wrong = found.n_wrong(found.P)
+        error = ErrorEstimate(wrong / n, *interval(wrong, n), n)
+        gain = None if found.before is None else (found.n_wrong(found.before) - wrong) / n
+    doubts = doubts_of(found.rows, found.codes, found.P, found.classes.tolist())
+    return Advice(error, gain, doubts, [*_next_steps(found, error, gain, doubts, audit)])
+
+
+def _next_steps(
+    found: Evidence, error: ErrorEstimate | None, gain: float | None, doubts: list[Doubt], audit: float
+) -> Iterator[str]:
+    if doubts:
+        named = ", ".join(str(doubt.row) for doubt in doubts[:5])
+        yield f"Look again at {len(doubts)} labels that others speak against, first at those of rows {named}."
+    counts = np.bincount(found.codes, minlength=len(found.classes))
+    rare = found.classes[counts < FEWEST_OF_CLASS].tolist()
+    if rare:
+        yield f"Label more rows of {', '.join(map(str, rare))}: fewer than {FEWEST_OF_CLASS} are known of each."
+    if error is None or error.n_rows < FEWEST_AUDITED:
+        known = "no row was" if error is None else f"only {error.n_rows} rows were"
+        remedy = "Go on labelling." if audit else "Set audit=0.1."
+        yield f"{known.capitalize()} drawn at random, so the error is not known well. {remedy}"
+    elif gain is not None and gain <= SMALL_GAIN * error.error:
+        yield f"The last {LAST} labels have hardly lowered the error. If it is low enough, stop."
+    else:
+        yield "Go on: the error is still falling."
