@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from distboost.kernels._jit import compiled, inlined
+from distboost.kernels.lanes import LANES
 from distboost.kernels.memory import floats
-from distboost.kernels.simd import LANES, add_squares
+from distboost.kernels.simd import add_squares
 
 _LANES = np.uintp(LANES)
 

@@ -17,8 +17,9 @@ import numpy as np
 from numba import carray  # type: ignore[attr-defined]
 
 from distboost.kernels._jit import kernel
+from distboost.kernels.lanes import SUM_LANES
 from distboost.kernels.memory import integers
-from distboost.kernels.simd import SUM_LANES, flush_adding, flush_storing, padded, pointer, prefetch
+from distboost.kernels.simd import flush_adding, flush_storing, padded, pointer, prefetch
 from distboost.kernels.simd_bins import LINE, add_lanes, add_lines, add_sums
 
 _SUM_LANES = np.uintp(SUM_LANES)

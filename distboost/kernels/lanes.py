@@ -11,13 +11,14 @@ from numba import types
 from numba.core import cgutils
 from numba.core.errors import TypingError
 
-from distboost.kernels.simd import LANES
-
+LANES = 8
+SUM_LANES = 4  # of the 64-bit sums of histograms: so these take less memory
 F64, I64, I32 = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
 FLOATS, INTS = ir.VectorType(F64, LANES), ir.VectorType(I64, LANES)
 BITS_FROM = 1.5 * 2.0**52  # n is in the last bits of BITS_FROM + n, |n| < 2^51
 BITS = 0x4338000000000000  # those of BITS_FROM
-_BYTES = {"float": 4, "double": 8, "i32": 4, "i64": 8}
+_BYTES = {"float": 4, "double": 8, "i8": 1, "i16": 2, "i32": 4, "i64": 8}
+BYTE_POINTER = ir.IntType(8).as_pointer()
 INDEX = types.intp
 
 
@@ -135,6 +136,20 @@ def row_of(context, builder, typ, array, *index):
     for length, i in zip(shape[1:], index, strict=True):
         offset = builder.mul(builder.add(offset, i), length)
     return builder.gep(view.data, [offset]), builder.sub(view.nitems, offset), shape[-1]
+
+
+def place_of(context, builder, typ, array, row, column):
+    """Return the address of array[row, column]."""
+    return builder.gep(row_of(context, builder, typ, array, row)[0], [column])
+
+
+def prefetched(builder, address):
+    """Begin to bring the line of an address into the cache, while other work goes on."""
+    address = builder.bitcast(address, BYTE_POINTER)
+    read, keep, data = (ir.Constant(I32, flag) for flag in (0, 3, 1))
+    signature = ir.FunctionType(ir.VoidType(), [address.type, I32, I32, I32])
+    function = builder.module.declare_intrinsic("llvm.prefetch", [address.type], signature)
+    builder.call(function, [address, read, keep, data])
 
 
 def load(builder, address, n=LANES):

@@ -4,7 +4,7 @@ import numpy as np
 
 from distboost.kernels._jit import inlined, kernel
 from distboost.kernels.categories import in_set
-from distboost.kernels.simd_rows import prefetch_number
+from distboost.kernels.simd import prefetch
 
 ONE = np.uintp(1)
 AHEAD = np.uintp(
@@ -45,7 +45,7 @@ def split_spans(
         n_left, n_right = start, np.uintp(0)
         for j in range(start, stop):
             i = np.uintp(order[j])
-            prefetch_number(bins, np.uintp(order[min(j + AHEAD, last)]), d)
+            prefetch(bins, np.uintp(order[min(j + AHEAD, last)]), d)
             # Write the row to both sides, but advance only one: without a branch, nothing is mispredicted.
             left_rows = np.uintp(is_left[bins[i, d]])
             order[n_left] = i

@@ -11,6 +11,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from distboost.kernels.lanes import I32, INDEX, i64, load, place_of, require_contiguous, row_of, spread, store
+
 ROW_LANES = 64  # rows that take a decision of a tree together
 MOST_LEAVES = (
     256  # of their tree: a lane may have one byte for the leaf, and to descend a larger tree is faster
@@ -21,21 +23,6 @@ SET_BITS = 32  # splits of categories that one look-up decides
 
 COLUMN, BOUND, LEFT, RIGHT = range(4)  # the numbers of a node's record
 SHIFT_BITS = 8  # of a bound
-
-
-def _at(context, builder, typ, array, row, column):
-    """Return the address of array[row, column]. The array must be C-contiguous."""
-    view = cgutils.create_struct_proxy(typ)(context, builder, array)
-    width = cgutils.unpack_tuple(builder, view.shape)[1]
-    return builder.gep(view.data, [builder.add(builder.mul(row, width), column)])
-
-
-def _spread(builder, number, vector):
-    """Return a vector of equal numbers."""
-    nothing, number_type = ir.Constant(vector, ir.Undefined), ir.IntType(32)
-    first = builder.insert_element(nothing, number, ir.Constant(number_type, 0))
-    zeros = ir.Constant(ir.VectorType(number_type, vector.count), [0] * vector.count)
-    return builder.shuffle_vector(first, nothing, zeros)
 
 
 def _choose(is_right):
@@ -49,32 +36,26 @@ def _choose(is_right):
     """
 
     def choose(typingctx, chosen, to, rows, first, nodes, node):
-        index = types.uintp
-        signature = types.void(chosen, index, rows, index, nodes, index)
+        require_contiguous(chosen, rows, nodes)
+        signature = types.void(chosen, INDEX, rows, INDEX, nodes, INDEX)
 
         def codegen(context, builder, signature, args):
-            chosen_value, to_value, rows_value, first_value, nodes_value, node_value = args
-            n_bytes = signature.args[2].dtype.bitwidth // 8
-            vector = ir.VectorType(ir.IntType(8 * n_bytes), ROW_LANES)
-            zero = ir.Constant(first_value.type, 0)
-
-            def number(name):
-                place = ir.Constant(first_value.type, name)
-                return builder.load(_at(context, builder, signature.args[4], nodes_value, node_value, place))
+            chosen_value, to, rows_value, first, nodes_value, node = args
+            record, _, _ = row_of(context, builder, signature.args[4], nodes_value, node)
 
             def lanes(position, array, row):
-                address = _at(context, builder, signature.args[position], array, row, zero)
-                return builder.bitcast(address, vector.as_pointer())
+                return row_of(context, builder, signature.args[position], array, row)[0]
 
             def read(position, array, row):
-                return builder.load(lanes(position, array, row), align=n_bytes)
+                return load(builder, lanes(position, array, row), ROW_LANES)
 
-            column, bound, left, right = (number(name) for name in (COLUMN, BOUND, LEFT, RIGHT))
-            known = read(2, rows_value, builder.add(first_value, builder.zext(column, first_value.type)))
+            column, bound, left, right = (
+                builder.load(builder.gep(record, [i64(name)])) for name in (COLUMN, BOUND, LEFT, RIGHT)
+            )
+            known = read(2, rows_value, builder.add(first, builder.zext(column, first.type)))
             goes_right = is_right(builder, known, bound)
-            sides = [read(0, chosen_value, builder.zext(side, first_value.type)) for side in (right, left)]
-            chosen_sides = builder.select(goes_right, *sides)
-            builder.store(chosen_sides, lanes(0, chosen_value, to_value), align=n_bytes)
+            sides = [read(0, chosen_value, builder.zext(side, first.type)) for side in (right, left)]
+            store(builder, builder.select(goes_right, *sides), lanes(0, chosen_value, to))
             return context.get_dummy_value()
 
         return signature, codegen
@@ -96,14 +77,14 @@ def _is_above(builder, ranks, bound):
     mask = ir.Constant(bound.type, (1 << SHIFT_BITS) - 1)
     shift = builder.trunc(builder.and_(bound, mask), lane)
     limit = builder.trunc(builder.lshr(bound, ir.Constant(bound.type, SHIFT_BITS)), lane)
-    shifted = builder.add(ranks, _spread(builder, shift, vector))
-    return builder.icmp_unsigned(">", shifted, _spread(builder, limit, vector))
+    shifted = builder.add(ranks, spread(builder, shift, vector.count))
+    return builder.icmp_unsigned(">", shifted, spread(builder, limit, vector.count))
 
 
 def _lacks_bit(builder, members, bit):
     """Return where members do not have the bit BOUND."""
     lane, vector = members.type.element, members.type
-    found = builder.and_(members, _spread(builder, builder.trunc(bit, lane), vector))
+    found = builder.and_(members, spread(builder, builder.trunc(bit, lane), vector.count))
     return builder.icmp_unsigned("==", found, ir.Constant(vector, [0] * vector.count))
 
 
@@ -116,24 +97,21 @@ def _divide_words(typingctx, words, members, first):
 
     words (1, ROW_LANES) is uint32, members (m, ROW_LANES) of a smaller unsigned type. Both are C-contiguous.
     """
-    index = types.uintp
-    signature = types.void(words, members, index)
+    require_contiguous(words, members)
+    signature = types.void(words, members, INDEX)
 
     def codegen(context, builder, signature, args):
-        words_value, members_value, first_value = args
+        words_value, members_value, first = args
         n_bits = signature.args[1].dtype.bitwidth
         word = ir.VectorType(ir.IntType(SET_BITS), ROW_LANES)
         lane = ir.VectorType(ir.IntType(n_bits), ROW_LANES)
-        zero = ir.Constant(first_value.type, 0)
-        source = _at(context, builder, signature.args[0], words_value, zero, zero)
-        found = builder.load(builder.bitcast(source, word.as_pointer()), align=4)
+        source, _, _ = row_of(context, builder, signature.args[0], words_value, i64(0))
+        found = load(builder, source, ROW_LANES)
         for i in range(SET_BITS // n_bits):
-            row = builder.add(first_value, ir.Constant(first_value.type, i))
-            target = _at(context, builder, signature.args[1], members_value, row, zero)
+            row = builder.add(first, i64(i))
+            target, _, _ = row_of(context, builder, signature.args[1], members_value, row)
             bits = builder.lshr(found, ir.Constant(word, [i * n_bits] * ROW_LANES))
-            builder.store(
-                builder.trunc(bits, lane), builder.bitcast(target, lane.as_pointer()), align=n_bits // 8
-            )
+            store(builder, builder.trunc(bits, lane), target)
         return context.get_dummy_value()
 
     return signature, codegen
@@ -147,26 +125,19 @@ def _add_scores(typingctx, scores, row, column, values, leaf, lane, n_trees):
 
     scores (n, width) and values (leaves, width) are float64, leaf (trees, rows) is uint32. All are C-contiguous.
     """
-    index = types.uintp
-    signature = types.void(scores, index, index, values, leaf, index, index)
+    require_contiguous(scores, values, leaf)
+    signature = types.void(scores, INDEX, INDEX, values, leaf, INDEX, INDEX)
 
     def codegen(context, builder, signature, args):
-        scores_value, row_value, column_value, values_value, leaf_value, lane_value, n_value = args
-        lanes = ir.VectorType(ir.DoubleType(), SCORE_LANES).as_pointer()
-
-        def vector(position, array, row):
-            address = _at(context, builder, signature.args[position], array, row, column_value)
-            return builder.bitcast(address, lanes)
-
-        target = vector(0, scores_value, row_value)
-        total = cgutils.alloca_once_value(builder, builder.load(target, align=8))
-        with cgutils.for_range(builder, n_value) as loop:
-            number = builder.load(
-                _at(context, builder, signature.args[4], leaf_value, loop.index, lane_value)
-            )
-            source = vector(3, values_value, builder.zext(number, row_value.type))
-            builder.store(builder.fadd(builder.load(total), builder.load(source, align=8)), total)
-        builder.store(builder.load(total), target, align=8)
+        scores_value, row, column, values_value, leaf_value, lane, n_trees = args
+        target = place_of(context, builder, signature.args[0], scores_value, row, column)
+        total = cgutils.alloca_once_value(builder, load(builder, target, SCORE_LANES))
+        with cgutils.for_range(builder, n_trees) as loop:
+            number = builder.load(place_of(context, builder, signature.args[4], leaf_value, loop.index, lane))
+            own = builder.zext(number, row.type)
+            source = place_of(context, builder, signature.args[3], values_value, own, column)
+            builder.store(builder.fadd(builder.load(total), load(builder, source, SCORE_LANES)), total)
+        store(builder, builder.load(total), target)
         return context.get_dummy_value()
 
     return signature, codegen
@@ -179,14 +150,14 @@ def _interleave(builder, a, b, half):
     """Return the bytes of a and b in turn, from the lower or upper half of every COLUMN_LANES of each."""
     n, places = a.type.count, range(half * COLUMN_LANES // 2, (half + 1) * COLUMN_LANES // 2)
     order = [of + i + k for i in range(0, n, COLUMN_LANES) for k in places for of in (0, n)]
-    return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(ir.IntType(32), n), order))
+    return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(I32, n), order))
 
 
 def _joined(builder, parts):
     """Return one vector of all lanes of these, whose number is a power of two."""
     while len(parts) > 1:
         n = 2 * parts[0].type.count
-        order = ir.Constant(ir.VectorType(ir.IntType(32), n), list(range(n)))
+        order = ir.Constant(ir.VectorType(I32, n), list(range(n)))
         parts = [builder.shuffle_vector(a, b, order) for a, b in zip(parts[::2], parts[1::2], strict=True)]
     return parts[0]
 
@@ -197,23 +168,17 @@ def _transpose_bins(typingctx, bins, rows, first, column, lanes, to):
     Columns beyond the last are read from the row behind. bins (n, D) and lanes (m, ROW_LANES) are uint8, rows (r,) is int32. All
     are C-contiguous.
     """
-    index = types.uintp
-    signature = types.void(bins, rows, index, index, lanes, index)
+    require_contiguous(bins, rows, lanes)
+    signature = types.void(bins, rows, INDEX, INDEX, lanes, INDEX)
 
     def codegen(context, builder, signature, args):
-        bins_value, rows_value, first_value, column_value, lanes_value, to_value = args
-        size, byte = first_value.type, ir.IntType(8)
-        zero = ir.Constant(size, 0)
-        order = cgutils.create_struct_proxy(signature.args[1])(context, builder, rows_value)
+        bins_value, rows_value, first, column, lanes_value, to = args
+        order, _, _ = row_of(context, builder, signature.args[1], rows_value)
 
         def of_row(j):
-            row = builder.load(builder.gep(order.data, [builder.add(first_value, ir.Constant(size, j))]))
-            place = _at(
-                context, builder, signature.args[0], bins_value, builder.zext(row, size), column_value
-            )
-            return builder.load(
-                builder.bitcast(place, ir.VectorType(byte, COLUMN_LANES).as_pointer()), align=1
-            )
+            row = builder.zext(builder.load(builder.gep(order, [builder.add(first, i64(j))])), first.type)
+            place = place_of(context, builder, signature.args[0], bins_value, row, column)
+            return load(builder, place, COLUMN_LANES)
 
         # Vector k has the rows k, k + 16, .. . To interleave each vector of the first half with one of the second, four times,
         # transposes the 16 x 16 bytes that lie at the same place of all vectors.
@@ -222,9 +187,8 @@ def _transpose_bins(typingctx, bins, rows, first, column, lanes, to):
         for _ in range(n.bit_length() - 1):
             vectors = [_interleave(builder, vectors[k // 2], vectors[k // 2 + half], k % 2) for k in range(n)]
         for c, vector in enumerate(vectors):
-            row = builder.add(to_value, ir.Constant(size, c))
-            target = _at(context, builder, signature.args[4], lanes_value, row, zero)
-            builder.store(vector, builder.bitcast(target, vector.type.as_pointer()), align=1)
+            target, _, _ = row_of(context, builder, signature.args[4], lanes_value, builder.add(to, i64(c)))
+            store(builder, vector, target)
         return context.get_dummy_value()
 
     return signature, codegen

@@ -10,6 +10,8 @@ from numba.extending import intrinsic
 from distboost.kernels.lanes import (
     I32,
     INDEX,
+    LANES,
+    SUM_LANES,
     as_floats,
     constant,
     i64,
@@ -21,7 +23,6 @@ from distboost.kernels.lanes import (
     spread,
     store,
 )
-from distboost.kernels.simd import LANES, SUM_LANES
 
 # Products and sums may be fused, and numbers added in any order: the processor's fastest way.
 _ANY_ORDER = ("contract", "reassoc", "nsz")

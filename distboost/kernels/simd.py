@@ -11,8 +11,29 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-LANES = 8
-SUM_LANES = 4  # of 64-bit sums
+from distboost.kernels.lanes import (
+    BYTE_POINTER,
+    F64,
+    FLOATS,
+    I32,
+    I64,
+    INDEX,
+    LANES,
+    SUM_LANES,
+    constant,
+    i64,
+    load,
+    of_lanes,
+    place_of,
+    prefetched,
+    require_contiguous,
+    row_of,
+    spread,
+    store,
+)
+
+_SUMS = ir.VectorType(I64, SUM_LANES)
+_LINE = 64  # bytes of a line of the cache
 
 
 def padded(n_channels: int) -> int:
@@ -33,14 +54,6 @@ def padded_sums(n_channels: int) -> int:
     return -(-n_channels // SUM_LANES) * SUM_LANES
 
 
-def _pointer(context, builder, typ, array, row, column, lane_type, n=LANES):
-    """Return the address of array[row, column] as a pointer to a vector of n lanes. The array must be C-contiguous."""
-    view = cgutils.create_struct_proxy(typ)(context, builder, array)
-    width = cgutils.unpack_tuple(builder, view.shape)[1]
-    offset = builder.add(builder.mul(row, width), column)
-    return builder.bitcast(builder.gep(view.data, [offset]), ir.VectorType(lane_type, n).as_pointer())
-
-
 def _flush_lanes(adds):
     """Return an intrinsic that adds tile[j, column:column+4] to total[i, column:column+4], or stores it there, and sets it to 0.
 
@@ -48,20 +61,18 @@ def _flush_lanes(adds):
     """
 
     def flush_lanes(typingctx, total, i, column, tile, j):
-        index = types.uintp
-        signature = types.void(total, index, index, tile, index)
+        require_contiguous(total, tile)
+        signature = types.void(total, INDEX, INDEX, tile, INDEX)
 
         def codegen(context, builder, signature, args):
-            total_value, i_value, column_value, tile_value, j_value = args
-            i64, i32 = ir.IntType(64), ir.IntType(32)
-            n = SUM_LANES
-            target = _pointer(context, builder, signature.args[0], total_value, i_value, column_value, i64, n)
-            source = _pointer(context, builder, signature.args[3], tile_value, j_value, column_value, i32, n)
-            value = builder.sext(builder.load(source, align=4), ir.VectorType(i64, n))
+            total_value, i, column, tile_value, j = args
+            target = place_of(context, builder, signature.args[0], total_value, i, column)
+            source = place_of(context, builder, signature.args[3], tile_value, j, column)
+            value = builder.sext(load(builder, source, SUM_LANES), _SUMS)
             if adds:
-                value = builder.add(builder.load(target, align=8), value)
-            builder.store(value, target, align=8)
-            builder.store(ir.Constant(ir.VectorType(i32, n), [0] * n), source, align=4)
+                value = builder.add(load(builder, target, SUM_LANES), value)
+            store(builder, value, target)
+            store(builder, spread(builder, ir.Constant(I32, 0), SUM_LANES), source)
             return context.get_dummy_value()
 
         return signature, codegen
@@ -80,29 +91,22 @@ def _advance_lanes(typingctx, left, sums, j, column, parent, X, Y, t):
     left (1, channels), sums (bins, channels) and parent (1, channels) are int64, X and Y (thresholds, channels) float64, all
     C-contiguous.
     """
-    index = types.uintp
-    signature = types.void(left, sums, index, index, parent, X, Y, index)
+    require_contiguous(left, sums, parent, X, Y)
+    signature = types.void(left, sums, INDEX, INDEX, parent, X, Y, INDEX)
 
     def codegen(context, builder, signature, args):
-        left_value, sums_value, j_value, column_value, parent_value, X_value, Y_value, t_value = args
-        types_ = signature.args
-        i64, f64 = ir.IntType(64), ir.DoubleType()
+        left_value, sums_value, j, column, parent_value, X_value, Y_value, t = args
 
-        def lanes(position, value, row, lane_type):
-            return _pointer(
-                context, builder, types_[position], value, row, column_value, lane_type, SUM_LANES
-            )
+        def place(position, value, row):
+            return place_of(context, builder, signature.args[position], value, row, column)
 
-        zero = ir.Constant(ir.IntType(context.get_value_type(index).width), 0)
-        left_lanes = lanes(0, left_value, zero, i64)
-        L = builder.add(
-            builder.load(left_lanes, align=8), builder.load(lanes(1, sums_value, j_value, i64), align=8)
-        )
-        builder.store(L, left_lanes, align=8)
-        R = builder.sub(builder.load(lanes(4, parent_value, zero, i64), align=8), L)
+        own = place(0, left_value, i64(0))
+        L = builder.add(load(builder, own, SUM_LANES), load(builder, place(1, sums_value, j), SUM_LANES))
+        store(builder, L, own)
+        R = builder.sub(load(builder, place(4, parent_value, i64(0)), SUM_LANES), L)
         for position, value, side in ((5, X_value, L), (6, Y_value, R)):
-            numbers = builder.sitofp(side, ir.VectorType(f64, SUM_LANES))
-            builder.store(numbers, lanes(position, value, t_value, f64), align=8)
+            numbers = builder.sitofp(side, ir.VectorType(F64, SUM_LANES))
+            store(builder, numbers, place(position, value, t))
         return context.get_dummy_value()
 
     return signature, codegen
@@ -116,35 +120,32 @@ def _add_squares(typingctx, rows, i, column, n, out):
 
     rows (m, channels) and out (m,) are float64 and C-contiguous; m and the channels are multiples of eight.
     """
-    index = types.uintp
-    signature = types.void(rows, index, index, index, out)
+    require_contiguous(rows, out)
+    signature = types.void(rows, INDEX, INDEX, INDEX, out)
 
     def codegen(context, builder, signature, args):
-        rows_value, i_value, column_value, n_value, out_value = args
-        f64, size = ir.DoubleType(), context.get_value_type(index)
-        vector = ir.VectorType(f64, LANES)
+        rows_value, i, column, n, out_value = args
         lanes = []
-        for n in range(LANES):
-            row = builder.add(i_value, ir.Constant(size, n))
-            source = _pointer(context, builder, signature.args[0], rows_value, row, column_value, f64)
-            lanes.append(builder.load(source, align=8))
+        for row in range(LANES):
+            source = place_of(
+                context, builder, signature.args[0], rows_value, builder.add(i, i64(row)), column
+            )
+            lanes.append(load(builder, source))
         # Transpose, by swaps between vectors at the distances 1, 2 and 4: then vector k holds number k of each row.
         for step in (1, 2, 4):
             low = [m if not m & step else LANES + m - step for m in range(LANES)]
             high = [m + step if not m & step else LANES + m for m in range(LANES)]
-            for n in (n for n in range(LANES) if not n & step):
-                pair = lanes[n], lanes[n + step]
-                for target, order in ((n, low), (n + step, high)):
-                    mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), order)
+            for k in (k for k in range(LANES) if not k & step):
+                pair = lanes[k], lanes[k + step]
+                for target, order in ((k, low), (k + step, high)):
+                    mask = ir.Constant(ir.VectorType(I32, LANES), order)
                     lanes[target] = builder.shuffle_vector(*pair, mask)
-        view = cgutils.create_struct_proxy(signature.args[4])(context, builder, out_value)
-        target = builder.bitcast(builder.gep(view.data, [i_value]), vector.as_pointer())
-        total = builder.load(target, align=8)
-        for n, lane in enumerate(lanes):
-            used = builder.icmp_unsigned("<", builder.add(column_value, ir.Constant(size, n)), n_value)
-            square = builder.select(used, builder.fmul(lane, lane), ir.Constant(vector, [0.0] * LANES))
-            total = builder.fadd(total, square)
-        builder.store(total, target, align=8)
+        target = builder.gep(row_of(context, builder, signature.args[4], out_value)[0], [i])
+        total = load(builder, target)
+        for k, lane in enumerate(lanes):
+            used = builder.icmp_signed("<", builder.add(column, i64(k)), n)
+            total = builder.fadd(total, builder.select(used, builder.fmul(lane, lane), constant(0.0)))
+        store(builder, total, target)
         return context.get_dummy_value()
 
     return signature, codegen
@@ -158,29 +159,17 @@ def _add_rounded_lanes(typingctx, total, i, column, weight, factor, terms, j):
 
     total (m, terms) and terms (n, terms) are float64, both C-contiguous.
     """
-    index = types.uintp
-    signature = types.void(total, index, index, types.float64, types.float64, terms, index)
+    require_contiguous(total, terms)
+    signature = types.void(total, INDEX, INDEX, types.float64, types.float64, terms, INDEX)
 
     def codegen(context, builder, signature, args):
-        total_value, i_value, column_value, weight_value, factor_value, terms_value, j_value = args
-        f64 = ir.DoubleType()
-        vector = ir.VectorType(f64, LANES)
-        rint = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(vector, [vector]), f"llvm.rint.v{LANES}f64"
-        )
-
-        def spread(number):
-            first = builder.insert_element(
-                ir.Constant(vector, ir.Undefined), number, ir.Constant(ir.IntType(32), 0)
-            )
-            zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-            return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), zeros)
-
-        target = _pointer(context, builder, signature.args[0], total_value, i_value, column_value, f64)
-        source = _pointer(context, builder, signature.args[5], terms_value, j_value, column_value, f64)
-        rounded = builder.call(rint, [builder.fmul(spread(factor_value), builder.load(source, align=8))])
-        addend = builder.call(rint, [builder.fmul(spread(weight_value), rounded)])
-        builder.store(builder.fadd(builder.load(target, align=8), addend), target, align=8)
+        total_value, i, column, weight, factor, terms_value, j = args
+        target = place_of(context, builder, signature.args[0], total_value, i, column)
+        terms = load(builder, place_of(context, builder, signature.args[5], terms_value, j, column))
+        assert terms.type == FLOATS
+        rounded = of_lanes(builder, "rint", builder.fmul(spread(builder, factor), terms))
+        addend = of_lanes(builder, "rint", builder.fmul(spread(builder, weight), rounded))
+        store(builder, builder.fadd(load(builder, target), addend), target)
         return context.get_dummy_value()
 
     return signature, codegen
@@ -204,24 +193,37 @@ pointer: Any = intrinsic(_pointer_to)
 
 
 def _prefetch(typingctx, array, i, column):
-    """Load the cache line of array[i, column], which is used soon, while other work goes on. The array must be C-contiguous."""
-    index = types.uintp
-    signature = types.void(array, index, index)
+    """Begin to bring array[i, column] into the cache, if the array is C-contiguous."""
+    signature = types.void(array, INDEX, INDEX)
 
     def codegen(context, builder, signature, args):
-        view = cgutils.create_struct_proxy(signature.args[0])(context, builder, args[0])
-        width = cgutils.unpack_tuple(builder, view.shape)[1]
-        address = builder.gep(view.data, [builder.add(builder.mul(args[1], width), args[2])])
-        byte, i32 = ir.IntType(8).as_pointer(), ir.IntType(32)
-        function = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(ir.VoidType(), [byte, i32, i32, i32]), "llvm.prefetch.p0i8"
-        )
-        for_reading, keep, data = 0, 3, 1
-        constants = [ir.Constant(i32, n) for n in (for_reading, keep, data)]
-        builder.call(function, [builder.bitcast(address, byte), *constants])
+        if array.layout == "C":
+            prefetched(builder, place_of(context, builder, signature.args[0], *args))
         return context.get_dummy_value()
 
     return signature, codegen
 
 
 prefetch: Any = intrinsic(_prefetch)
+
+
+def _prefetch_row(typingctx, array, i):
+    """Begin to bring the row array[i] into the cache. array (n, K) is C-contiguous."""
+    require_contiguous(array)
+    signature = types.void(array, INDEX)
+
+    def codegen(context, builder, signature, args):
+        typ = signature.args[0]
+        row, _, width = row_of(context, builder, typ, args[0], args[1])
+        first = builder.bitcast(row, BYTE_POINTER)
+        end = builder.bitcast(builder.gep(row, [width]), BYTE_POINTER)
+        size = builder.sub(builder.ptrtoint(end, I64), builder.ptrtoint(first, I64))
+        with cgutils.for_range_slice(builder, i64(0), size, i64(_LINE), inc=True) as (at, _):
+            prefetched(builder, builder.gep(first, [at]))
+        prefetched(builder, builder.gep(end, [i64(-1)]))  # a row that is not aligned ends in one line more
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+prefetch_row: Any = intrinsic(_prefetch_row)

@@ -11,8 +11,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from distboost.kernels.lanes import I64, i64, load, require_contiguous, row_of, store
-from distboost.kernels.simd import LANES, SUM_LANES
+from distboost.kernels.lanes import I64, LANES, SUM_LANES, i64, load, require_contiguous, row_of, store
 
 LINE = 16  # 32-bit sums in a line of the cache
 

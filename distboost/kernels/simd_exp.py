@@ -15,6 +15,7 @@ from distboost.kernels import exponential
 from distboost.kernels.lanes import (
     I64,
     INDEX,
+    LANES,
     as_float64,
     change_row,
     constant,
@@ -29,7 +30,6 @@ from distboost.kernels.lanes import (
     row_of,
     store,
 )
-from distboost.kernels.simd import LANES
 
 # Lanes of the exponentials: so many that their operations need not wait for each other.
 WIDE = 4 * LANES

@@ -13,6 +13,7 @@ from distboost.kernels.lanes import (
     I64,
     INDEX,
     INTS,
+    LANES,
     change_row,
     constant,
     i64,
@@ -28,10 +29,6 @@ from distboost.kernels.lanes import (
     sum_of,
     times_as_ints,
 )
-from distboost.kernels.simd import LANES
-
-_BYTE_POINTER = ir.IntType(8).as_pointer()
-_LINE = 64  # bytes of a line of the cache
 
 
 def _rounded(builder, u, factor, fraction):
@@ -196,48 +193,3 @@ def _project_row(typingctx, out, i, V, signs):
 
 
 project_row: Any = intrinsic(_project_row)
-
-
-def _prefetch_row(typingctx, array, i):
-    """Begin to bring the row array[i] into the cache. array (n, K) is C-contiguous."""
-    require_contiguous(array)
-    signature = types.void(array, INDEX)
-
-    def codegen(context, builder, signature, args):
-        typ = signature.args[0]
-        row, _, width = row_of(context, builder, typ, args[0], args[1])
-        first = builder.bitcast(row, _BYTE_POINTER)
-        end = builder.bitcast(builder.gep(row, [width]), _BYTE_POINTER)
-        size = builder.sub(builder.ptrtoint(end, I64), builder.ptrtoint(first, I64))
-        with cgutils.for_range_slice(builder, i64(0), size, i64(_LINE), inc=True) as (at, _):
-            _prefetch(builder, builder.gep(first, [at]))
-        _prefetch(builder, builder.gep(end, [i64(-1)]))  # a row that is not aligned ends in one line more
-        return context.get_dummy_value()
-
-    return signature, codegen
-
-
-def _prefetch(builder, address):
-    read, keep, data = (ir.Constant(I32, flag) for flag in (0, 3, 1))
-    signature = ir.FunctionType(ir.VoidType(), [address.type, I32, I32, I32])
-    function = builder.module.declare_intrinsic("llvm.prefetch", [address.type], signature)
-    builder.call(function, [address, read, keep, data])
-
-
-prefetch_row: Any = intrinsic(_prefetch_row)
-
-
-def _prefetch_number(typingctx, array, i, k):
-    """Begin to bring array[i, k] into the cache, if the array is C-contiguous."""
-    signature = types.void(array, INDEX, INDEX)
-
-    def codegen(context, builder, signature, args):
-        if array.layout == "C":
-            row, _, _ = row_of(context, builder, signature.args[0], args[0], args[1])
-            _prefetch(builder, builder.bitcast(builder.gep(row, [args[2]]), _BYTE_POINTER))
-        return context.get_dummy_value()
-
-    return signature, codegen
-
-
-prefetch_number: Any = intrinsic(_prefetch_number)

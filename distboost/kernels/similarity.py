@@ -13,7 +13,8 @@ import numpy as np
 
 from distboost.kernels._jit import inlined, kernel
 from distboost.kernels.exponential import exp
-from distboost.kernels.simd import LANES, add_rounded_lanes
+from distboost.kernels.lanes import LANES
+from distboost.kernels.simd import add_rounded_lanes
 
 CONSTANT, ONE_POINT, TWO_POINT = 0, 1, 2
 

@@ -3,9 +3,9 @@
 import numpy as np
 
 from distboost.kernels._jit import kernel
+from distboost.kernels.lanes import LANES
 from distboost.kernels.margin import parts
 from distboost.kernels.random import word
-from distboost.kernels.simd import LANES
 from distboost.kernels.simd_rows import project_row, put_row
 from distboost.kernels.tiles import tile_of, unit_of, weigh
 

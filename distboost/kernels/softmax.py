@@ -9,11 +9,12 @@ import numpy as np
 
 from distboost.kernels._jit import compiled, kernel
 from distboost.kernels.exponential import exp
+from distboost.kernels.lanes import LANES
 from distboost.kernels.margin import parts, put_residuals, times
 from distboost.kernels.memory import floats, integers
-from distboost.kernels.simd import LANES
+from distboost.kernels.simd import prefetch_row
 from distboost.kernels.simd_exp import WIDE, divide_row, exp_rows, is_beaten, log1p_rows, subtract_row
-from distboost.kernels.simd_rows import add_slopes, add_times_row, prefetch_row
+from distboost.kernels.simd_rows import add_slopes, add_times_row
 from distboost.kernels.tiles import SOFTMAX, TILE_ROWS, tile_of, unit_of, weigh
 
 

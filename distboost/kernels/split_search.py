@@ -13,11 +13,12 @@ from distboost.kernels._jit import compiled, inlined, kernel, uncounted
 from distboost.kernels.by_address import caller
 from distboost.kernels.categories import MOST_BINS, ORDERING, fill_set
 from distboost.kernels.gains import Gain
+from distboost.kernels.lanes import LANES, SUM_LANES
 from distboost.kernels.memory import floats, integers
 from distboost.kernels.side_lanes import pass_bins
 
 CHUNK = 32  # thresholds: their sums stay in the first-level cache
-_LANES = np.uintp(simd.SUM_LANES)
+_LANES = np.uintp(SUM_LANES)
 
 order_by = caller(ORDERING)
 
@@ -74,13 +75,13 @@ def new_scan(n_channels):
     """Return a scan for histograms with so many channels."""
     sides = integers(4 * n_channels).reshape(2, 2, n_channels)
     squares = floats(2 * CHUNK).reshape(2, CHUNK)
-    return Scan(integers(MOST_BINS + simd.LANES), sides[0], sides[1], squares)
+    return Scan(integers(MOST_BINS + LANES), sides[0], sides[1], squares)
 
 
 @compiled
 def new_work(n_channels):
     """Return working memory for histograms with so many channels."""
-    width = -(-n_channels // simd.LANES) * simd.LANES
+    width = -(-n_channels // LANES) * LANES
     sides = floats(2 * CHUNK * width).reshape(2, CHUNK, width)
     counts = integers(3 * CHUNK).reshape(3, CHUNK)
     values = floats(2 * CHUNK).reshape(2, CHUNK)
@@ -235,7 +236,7 @@ def _first_promising(sums, first, stop, P, n_sums, best, scan):
     for j in range(np.uintp(first), np.uintp(stop)):
         scan.bins[np.uintp(n_bins)] = j
         n_bins += sums[j, np.uintp(n_sums)] != 0
-    scan.bins[n_bins : n_bins + simd.LANES] = stop
+    scan.bins[n_bins : n_bins + LANES] = stop
     for c in range(sums.shape[1]):
         scan.L[0, c], scan.L[1, c] = 0, sums[stop, c]
     return next_promising(sums, stop, 0, n_bins, P, n_sums, best, scan), n_bins
@@ -256,7 +257,7 @@ def _next_promising(sums, stop, begin, n_bins, P, n_sums, best, scan):
         n = min(CHUNK, n_bins - begin)
         copy_sides(L, before)
         for way in range(n_ways):
-            for t in range(0, n, simd.LANES):
+            for t in range(0, n, LANES):
                 pass_bins(L, way, sums, bins, begin + t, P, n_sums, squares, t)
             is_promising |= may_exceed(squares, n, n_sums, best)
         if is_promising:

@@ -3,8 +3,8 @@
 from distboost.kernels._jit import compiled, inlined
 from distboost.kernels.exponential import exp
 from distboost.kernels.memory import floats
+from distboost.kernels.simd import prefetch_row
 from distboost.kernels.simd_exp import WIDE, divide_row, exp_rows, logistic_rows, subtract_row
-from distboost.kernels.simd_rows import prefetch_row
 
 # The links, in this order: u = e; u = e / (1 + e); u = e / (1 + sum_k e).
 EXPONENTIAL, LOGISTIC, SOFTMAX = 0, 1, 2

@@ -21,7 +21,7 @@ import numpy as np
 
 from distboost.errors import DataError
 from distboost.kernels import random, simd, sketch
-from distboost.kernels.simd import LANES
+from distboost.kernels.lanes import LANES
 from distboost.rows.block import BlockRows
 from distboost.rows.scales import Scale
 from distboost.rows.sums import Statistic

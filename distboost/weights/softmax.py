@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from distboost.kernels import softmax
-from distboost.kernels.simd import LANES
+from distboost.kernels.lanes import LANES
 from distboost.rows.block import BlockRows
 from distboost.rows.scales import Scale
 from distboost.rows.sums import Reduction, spread

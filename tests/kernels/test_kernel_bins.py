@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from distboost.kernels.simd import LANES, SUM_LANES, padded
+from distboost.kernels.lanes import LANES, SUM_LANES
+from distboost.kernels.simd import padded
 from distboost.kernels.simd_bins import LINE, add_lanes, add_lines, add_sums
 
 N_FEATURES, N_BINS = 5, 3

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from numba import njit
 
 from distboost.kernels.gains import DIRECTION, NO_CONTEXT
+from distboost.kernels.lanes import LANES
 from distboost.kernels.side_lanes import pass_bins
-from distboost.kernels.simd import LANES, padded, padded_sums
+from distboost.kernels.simd import padded, padded_sums
 
 LAST_DIGIT = Fraction(1, 2**53)
 pair_values, may_exceed = DIRECTION.pair_values, DIRECTION.may_exceed
