@@ -15,6 +15,10 @@ from pathlib import Path
 from typing import Any
 
 
+def _always(call: tuple) -> bool:
+    return True
+
+
 @dataclass(frozen=True)
 class Stage:
     """A function of the product.
@@ -28,7 +32,7 @@ class Stage:
     """
 
     place: str
-    is_meant: Callable[[tuple], bool] = bool
+    is_meant: Callable[[tuple], bool] = _always
 
     def found(self) -> tuple[Any, str, Callable]:
         """Where the function is kept, its name there, and itself."""

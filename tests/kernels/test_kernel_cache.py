@@ -153,7 +153,7 @@ def test_no_kernel_holds_the_text_of_an_error_about_shapes():
     assert any("merge_distinct" in name for name in content)
     assert any("best_splits" in name for name in content)
     assert [name for name in content if b"raise_with_shape_context" in content[name]] == []
-    ordering = [name for name in content if b"order_bins" in content[name]]
+    ordering = [name for name in content if b"10order_bins" in content[name]]  # as symbols are mangled
     assert all(name.startswith("categories") for name in ordering), (
         "each gain's search compiles the order of categories"
     )
