@@ -38,6 +38,7 @@ FIRST = {
     "active export": "active tell",
     "active import": "active export",
     "active withdraw": "active tell",
+    "active advise": "active tell",
     "active model": "active tell",
 }
 

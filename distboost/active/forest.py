@@ -19,7 +19,7 @@ FORESTS = (ExtraTreesClassifier, RandomForestClassifier)
 
 
 @dataclass(frozen=True)
-class Forest:
+class ForestCommittee:
     """A forest of scikit-learn. Its scores are probabilities; its members are its trees."""
 
     ensemble: TreeEnsemble
@@ -27,7 +27,7 @@ class Forest:
     takes_first = False
 
     @classmethod
-    def of(cls, classifier: Any) -> Forest:
+    def of(cls, classifier: Any) -> ForestCommittee:
         """Return a fitted forest with one output."""
         trees = [_arrays_of(member.tree_) for member in classifier.estimators_]
         arrays = {name: np.concatenate([tree[name] for tree in trees]) for name in trees[0]}

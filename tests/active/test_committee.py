@@ -25,14 +25,14 @@ def test_trained_on_what_was_taught_in_that_order(problem, saved):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_same_model_from_any_pool(form, problem, small_blocks, tmp_path, saved):
+def test_the_same_model_from_any_pool(form, problem, small_blocks, tmp_path, assert_same_model):
     """Rows in no order, of several chunks, in several turns."""
     X, y = problem
     found = learner(FORMS[form](X, tmp_path), committee(n_jobs=2))
     for rows in ([299, 0, 150], [31, 30, 33, 32], list(range(200, 155, -1))):
         found.teach(rows, y[rows])
         assert found.estimator_.n_iter_ == 3
-    assert saved(found.estimator_) == saved(committee().fit(X[found.labelled_], y[found.labelled_]))
+    assert_same_model(found.estimator_, committee().fit(X[found.labelled_], y[found.labelled_]))
 
 
 def test_the_estimator_is_not_touched(problem, tmp_path):

@@ -56,12 +56,12 @@ def test_rows_taken_during_a_search_are_replaced(strategy, problem, log, monkeyp
     wanted, found = [], ann._found
 
     def meanwhile(n, by):
-        rows = found(n, by)
+        rows, audit = found(n, by)
         wanted.append(n)
         if len(wanted) == 1:
             bob.teach(rows[:3], y[rows[:3]], by="bob").skip(rows[3:4])
             bob.lease(4, by="bob")
-        return rows
+        return rows, audit
 
     monkeypatch.setattr(ann, "_found", meanwhile)
     rows = ann.lease(by="ann")
