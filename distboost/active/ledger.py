@@ -16,6 +16,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ class Ledger:
         self.events: list[dict[str, Any]] = []
         self._open: dict[
             int, dict[str, Any]
-        ] = {}  # the event that asked for the row, though its time may be over
+        ] = {}  # the event that asked for a row, though its time may be over
         self.undecided: dict[int, set[str | None]] = {}
         self._last: dict[int, dict[str, Any]] = {}  # the latest event of each row
         self._latest = 0.0  # the time of the latest event
@@ -190,8 +191,10 @@ class Ledger:
         self._add_labels("corrected", rows, labels, by, seconds)
 
     def _add_labels(self, kind: str, rows: Any, labels: Any, by: str | None, seconds: float | None) -> None:
-        if seconds is not None and not records.is_time(seconds):
-            raise DataError(f"seconds are {seconds!r:.100}. Pass a number of at least 0.")
+        if seconds is not None:
+            if not (isinstance(seconds, Real) and records.is_time(float(seconds))):
+                raise DataError(f"seconds are {seconds!r:.100}. Pass a number of at least 0.")
+            seconds = float(seconds)
         listed, known = _listed(rows), checked_labels(labels).tolist()
         value = {"rows": listed, "labels": known}
         self._add(kind, lambda: value if listed or known else None, by, seconds=seconds)
@@ -281,10 +284,8 @@ class Ledger:
     def _check_header(self, given: dict[str, Any], path: Path) -> None:
         """Raise DataError if the header of the log is that of other work."""
         ours = {**given, **{name: self.header[name] for name in SETTINGS}}
-        found = {
-            **self.header,
-            "pool": [given["pool"][0], self.header["pool"][1]],
-        }  # the rows may have become more
+        # The rows may have become more.
+        found = {**self.header, "pool": [given["pool"][0], self.header["pool"][1]]}
         if found != ours:
             raise other_work(path, *_difference(found, ours))
 

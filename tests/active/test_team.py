@@ -123,6 +123,14 @@ def test_names_that_cannot_be(by, two):
     assert two[0].n_open_ == 300
 
 
+@pytest.mark.parametrize("seconds", [-1, np.nan, "3", np.inf])
+def test_times_that_cannot_be(seconds, two):
+    with pytest.raises(DataError, match=r"seconds are .*Pass a number of at least 0"):
+        two[0].teach([1], [1], seconds=seconds)
+    two[0].teach([1], [1], seconds=np.float32(2))
+    assert two[0].ledger.events[-1]["seconds"] == 2.0
+
+
 def test_a_refusal_says_who_did_what(two, clock):
     ann, bob = two
     ann.teach([5], [1], by="ann")
