@@ -111,7 +111,8 @@ ERRORS = {
     (*EVALUATE, "--sample-weight", "{data}/negative"): "--sample-weight",
     ("active", "simulate", "--x", "{data}/x", "--y", "{data}/short", "--eval-x", "{data}/x", "--eval-y", "{data}/y"): "7",
     ("active", "ask", "--log", "{tmp}/l", "--out", "{tmp}/o", "--x", "{data}/x", "--pool-fraction", 2): "--pool-fraction is 2",
-    ("active", "ask", "--log", "{tmp}/l", "--out", "{tmp}/o", "--x", "{data}/x", "--set", "early_stopping_rounds=2"):
+    ("active", "ask", "--log", "{tmp}/l", "--out", "{tmp}/o", "--x", "{data}/x", "--algorithm", "gamble",
+     "--set", "early_stopping_rounds=2"):
         "--set early_stopping_rounds=2",
 }  # fmt: skip
 
