@@ -309,7 +309,8 @@ def test_a_committee_learns_of_new_categories():
     X = rng.integers(0, 20, (600, 1)).astype(float)
     y = rng.permutation(20)[X[:, 0].astype(int)] % 2
     estimator = GAMBLEClassifier(n_estimators=5, calibration=None, categorical_features=[0])
-    qbc = QueryByCommittee(estimator, X, n_initial=30, batch_size=270, strategy="random", warm_start=True)
+    how = {"start": "random", "strategy": "random", "warm_start": True}
+    qbc = QueryByCommittee(estimator, X, n_initial=30, batch_size=270, **how)
     known = []
     for _ in range(3):
         rows = qbc.query()
