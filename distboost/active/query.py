@@ -520,7 +520,7 @@ class QueryByCommittee:
         """
         return self._ask(n, None, None)
 
-    def lease(self, n: int | None = None, *, by: str, hours: float = 1.0) -> np.ndarray:
+    def lease(self, n: int | None = None, by: str | None = None, *, hours: float = 1.0) -> np.ndarray:
         """Return useful rows for one of several people. Nobody else gets them meanwhile.
 
         Parameters
@@ -542,6 +542,8 @@ class QueryByCommittee:
         distboost.errors.DataError, distboost.errors.ClusterError
             As for `query`.
         """
+        if by is None:
+            raise DataError("by is None. Pass the name of the person who gets the rows.")
         if not (isinstance(hours, (int, float, np.number)) and 0 < hours <= MOST_HOURS):
             raise DataError(f"hours are {hours!r}, expected a number above 0 and at most {MOST_HOURS}.")
         return self._ask(n, by, float(hours) * 3600)

@@ -123,6 +123,12 @@ def test_names_that_cannot_be(by, two):
     assert two[0].n_open_ == 300
 
 
+def test_a_lease_is_of_somebody(two):
+    with pytest.raises(DataError, match=r"by is None. Pass the name of the person"):
+        two[0].lease(5)
+    assert len(two[0].lease(5, "ann")) == len(two[0].asked_of("ann")) == 5
+
+
 @pytest.mark.parametrize("seconds", [-1, np.nan, "3", np.inf])
 def test_times_that_cannot_be(seconds, two):
     with pytest.raises(DataError, match=r"seconds are .*Pass a number of at least 0"):
