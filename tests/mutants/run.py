@@ -71,6 +71,9 @@ class Mutants:
         self.base = folder / "base"
         self._running: set[subprocess.Popen] = set()
         shutil.copytree(root, self.base, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
+        # Without a fault, for tests that have failed with one: what they write there must not be copied.
+        self.control = folder / "control"
+        shutil.copytree(self.base, self.control, symlinks=True)
 
     def judged(self, faults: list[Fault], jobs: int, seconds: float = math.inf) -> Iterator[Verdict]:
         """The verdicts, as they come; after so many seconds, no fault is begun."""
@@ -108,7 +111,7 @@ class Mutants:
             return Verdict(fault, OUT_OF_TIME, done.seconds, f"no verdict within {self.limit:.0f} s")
         # INTERRUPTED: the tests cannot even be collected.
         if done.code in (FAILED, INTERRUPTED) or done.code < 0:
-            if "::" in done.failed and self.tests(self.base, (done.failed,)).code != PASSED:
+            if "::" in done.failed and self.tests(self.control, (done.failed,)).code != PASSED:
                 return Verdict(fault, NOT_JUDGED, done.seconds, f"fails without the fault: {done.failed}")
             return Verdict(fault, CAUGHT, done.seconds, done.failed)
         state = SURVIVED if done.code == PASSED else NOT_JUDGED
