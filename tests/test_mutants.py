@@ -107,12 +107,13 @@ def test_verdicts(small, tmp_path):
     caught = next(verdict for verdict in verdicts if "3 * x" in verdict.fault.name)
     assert caught.by == "tests/test_module.py::test_double"
     assert (small / "module.py").read_text() == source
-    assert [path.name for path in (tmp_path / "copies").iterdir()] == ["base"]
-    tests = mutants.base / "tests" / "test_module.py"
-    right = tests.read_text()
-    tests.write_text("def test_double():\n    assert False\n")  # without the fault, too
+    assert sorted(path.name for path in (tmp_path / "copies").iterdir()) == ["base", "control"]
+    copies = [folder / "tests" / "test_module.py" for folder in (mutants.base, mutants.control)]
+    right = copies[0].read_text()
+    for tests in copies:
+        tests.write_text("def test_double():\n    assert False\n")  # without the fault, too
     assert mutants.verdict(0, fault("2 * x", "2 * x + 0")).state == NOT_JUDGED
-    tests.write_text(right)
+    copies[0].write_text(right)
     mutants.limit = 0.5
     assert mutants.verdict(0, fault("2 * x", "__import__('time').sleep(60)")).state == OUT_OF_TIME
 
