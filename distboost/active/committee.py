@@ -172,9 +172,14 @@ class CommitteeTrainer:
         P = np.zeros((len(folds), len(classes)))
         for fold in np.unique(folds):
             weights = ((of_all != fold) & (np.arange(len(y)) < n_seeds + n)).astype(float)
-            if len(np.unique(y[weights > 0])) > 1:
+            learned = set(y[weights > 0].tolist())
+            if len(learned) > 1:
                 model = adjusted(
-                    clone(self._home), calibration=None, checkpoint=None, class_weight=None, verbose=0
+                    clone(self._home),
+                    calibration=None,
+                    checkpoint=None,
+                    class_weight=_weights_of(learned, self._home.class_weight),
+                    verbose=0,
                 )
                 model.client = IN_PROCESS
                 model.fit(X, y, sample_weight=weights)

@@ -85,9 +85,8 @@ class Ledger:
         self.trained: list[int] = []
         self.notes: dict[str, Any] = {}
         self.events: list[dict[str, Any]] = []
-        self._open: dict[
-            int, dict[str, Any]
-        ] = {}  # the event that asked for a row, though its time may be over
+        # The event that asked for a row, though its time may be over.
+        self._open: dict[int, dict[str, Any]] = {}
         self.undecided: dict[int, set[str | None]] = {}
         self._last: dict[int, dict[str, Any]] = {}  # the latest event of each row
         self._latest = 0.0  # the time of the latest event

@@ -177,9 +177,8 @@ class SecondTraining:
         staging = training.staging
         self._training = replace(training, problem=staging.problem(training.problem.profile))
         self._running: Future[Shown] | None = None
-        self._told: SimpleQueue[Phase | None] = (
-            SimpleQueue()
-        )  # the progress of a run beside, for after the first one
+        # The progress of a run beside, for after the first one.
+        self._told: SimpleQueue[Phase | None] = SimpleQueue()
         phases, n_threads = Phases(self._told.put), staging.settings.n_threads
         self._beside = staging.runtime.beside(n_threads, phases) if beside else None
         self._ended = threading.Event()

@@ -75,6 +75,17 @@ def test_wrong_labels_are_doubted():
     assert f"at {len(doubts)} labels" in found.advice().next_steps[0]
 
 
+def test_models_of_the_folds_weigh_classes():
+    """As the final model does, also those that a fold lacks."""
+    X, y = rows(300, 0)
+    y[:2] = 7
+    final = GDMCBoostClassifier(n_estimators=4, max_depth=2, n_jobs=1, class_weight={0: 1e-6, 7: 2.0})
+    found = QueryByCommittee(None, X, final=final, start="random", strategy="random")
+    error = taught(found, y, 200).advice().error
+    assert error.n_rows == 200
+    assert error.error >= (found.labels_ == 0).mean()  # no row is told to be of a class that weighs nothing
+
+
 def test_what_to_do_next():
     X, y = rows(900, 0)
     y[:3] = 7
