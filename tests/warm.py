@@ -9,8 +9,8 @@ import dask.utils  # noqa: F401
 import numpy as np
 from distributed import LocalCluster, Worker  # noqa: F401
 
-import distboost.cli.commands
-import distboost.prediction.streamed
+import distboost.cli.commands  # noqa: F401
+import distboost.prediction.streamed  # noqa: F401
 import distboost.training.binning  # noqa: F401
 from distboost import AdaBoostMMClassifier, GAMBLEClassifier, GDMCBoostClassifier
 from distboost.active import QueryByCommittee

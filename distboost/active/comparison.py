@@ -87,9 +87,9 @@ def learning_curves(
         _measured,
         (estimator, pool, parameters),
         (oracle, eval_set, target_error, max_labels),
-        client,
-        options_in_force(),
-        max(available_cores() // jobs, 1) if jobs > 1 else None,
+        client=client,
+        options=options_in_force(),
+        n_threads=max(available_cores() // jobs, 1) if jobs > 1 else None,
     )
     calls = ((strategy, random_state + repeat) for repeat, strategy in trials)
     with bar("learning curves", len(trials)) if verbose else nullcontext(_draw_nothing) as draw:
@@ -104,11 +104,12 @@ def learning_curves(
 def _measured(
     work: tuple[Any, Any, dict[str, Any]],
     run: tuple[Any, Any, float | None, int | None],
+    strategy: str,
+    seed: int,
+    *,
     client: Any,
     options: StorageOptions,
     n_threads: int | None,
-    strategy: str,
-    seed: int,
 ) -> LearningCurve:
     """Return the curve of one run: of a learner (estimator, pool, parameters) that asks the oracle, on so many threads."""
     (estimator, pool, parameters), (oracle, eval_set, target_error, max_labels) = work, run

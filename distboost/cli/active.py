@@ -81,6 +81,7 @@ distboost active ask --log work.log --x data.zarr/x --out ask.csv \\
 @click.option("--overwrite", is_flag=True, help="Replace the file at --out, whatever it contains.")
 @cluster_options
 def ask(
+    *,
     log: str,
     out: str,
     x: str | None,
@@ -224,6 +225,7 @@ def _learner(
 @path_option("--eval-y", "Labels of those rows.", required=False)
 @cluster_options
 def tell(
+    *,
     log: str,
     labels: str,
     by: str | None,

@@ -72,6 +72,7 @@ distboost cluster local --workers 4 -- \\
 )
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def local(
+    *,
     workers: int,
     threads: int | None,
     memory_limit: int | None,

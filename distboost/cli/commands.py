@@ -66,6 +66,7 @@ main.add_command(train)
 )
 @cluster_options
 def predict(
+    *,
     model: str,
     x: str,
     out: str,
@@ -118,6 +119,7 @@ distboost evaluate --model model.dboost --x data.zarr/x --y data.zarr/y \\
 @overwrite_option
 @cluster_options
 def evaluate(
+    *,
     model: str,
     x: str,
     y: str,
@@ -182,6 +184,7 @@ distboost train --x binned.zarr --model model.dboost
 @click.option("--keep-values", is_flag=True, help="Store the values too: REBEL's similarities need them.")
 @cluster_options
 def bin_rows(
+    *,
     x: str,
     y: str,
     sample_weight: str | None,
@@ -246,6 +249,7 @@ distboost plan --rows 10000000 --features 50 --classes 20 --memory-limit 8GB
     "--set", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter, such as max_depth=4."
 )
 def plan(
+    *,
     algorithm: str,
     x: str | None,
     rows: int | None,

@@ -105,6 +105,7 @@ distboost cross-validate --x data.zarr/x --y data.zarr/y --folds 3 \\
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the results of each fold as JSON.")
 def cross_validate(
+    *,
     estimator: Any,
     data: dict[str, Any],
     metrics: list[str],
@@ -168,6 +169,7 @@ distboost search --x data.zarr/x --y data.zarr/y --set n_estimators=27 \\
 @overwrite_option
 @click.option("--json", "as_json", is_flag=True, help="Print the results of all settings as JSON.")
 def search(
+    *,
     estimator: Any,
     data: dict[str, Any],
     spaces: tuple[str, ...],

@@ -96,6 +96,7 @@ distboost active simulate --x data.zarr/x --y data.zarr/y \\
 @overwrite_option
 @cluster_options
 def simulate(
+    *,
     x: str,
     y: str,
     eval_x: str,

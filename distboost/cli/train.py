@@ -73,6 +73,7 @@ distboost train --x data.zarr/x --y data.zarr/y --model model.dboost \\
     help="Train from scratch; replace the model file and the rounds of a checkpoint.",
 )
 def train(
+    *,
     algorithm: str | None,
     x: str,
     y: str | None,

@@ -40,7 +40,12 @@ class Authority:
         self._name = _named("distboost cluster authority")
         # It ends with the certificates that it signs: they say for how long.
         builder = _builder(
-            self._name, self._name, self._key, self._key, datetime.now(UTC), timedelta(days=36500)
+            self._name,
+            self._name,
+            self._key,
+            issuer_key=self._key,
+            start=datetime.now(UTC),
+            period=timedelta(days=36500),
         )
         self._certificate = (
             builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -68,9 +73,9 @@ class Authority:
             _named("distboost cluster"),
             self._name,
             key,
-            self._key,
-            start or datetime.now(UTC),
-            timedelta(days=days),
+            issuer_key=self._key,
+            start=start or datetime.now(UTC),
+            period=timedelta(days=days),
         )
         both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]  # all are both on Dask
         certificate = (
@@ -96,6 +101,7 @@ def _builder(
     subject: x509.Name,
     issuer: x509.Name,
     key: ec.EllipticCurvePrivateKey,
+    *,
     issuer_key: ec.EllipticCurvePrivateKey,
     start: datetime,
     period: timedelta,

@@ -179,7 +179,11 @@ class RawDataset:
         if not self.n_rows:  # the scan raises the error
             return 0
         return least_memory(
-            *self.sources, max_bins, block_rows(self.n_features), keep_values, work.on_cluster
+            *self.sources,
+            max_bins=max_bins,
+            block=block_rows(self.n_features),
+            keep_values=keep_values,
+            caller_apart=work.on_cluster,
         )
 
     def largest_chunk(self) -> str:
@@ -192,7 +196,7 @@ class RawDataset:
         with work.phases.begin("scan", self.n_bytes, "bytes") as advance:
             classes, scans = scan_classes(self, options, work, plan, advance)
             weights = None if self.weights is None else self.weights.near(plan.scan.rows)
-            found = scan_edges(self.x, weights, options, work, plan, advance)
+            found = scan_edges(self.x, weights, options, work=work, plan=plan, advance=advance)
         return Profile(self.n_rows, classes, scans, *found)
 
     def count_classes(self, work: TaskRunner, memory: int) -> int | None:

@@ -105,6 +105,7 @@ def scan_edges(
     x: Source,
     weights: Source | None,
     options: ScanOptions,
+    *,
     work: TaskRunner,
     plan: IngestPlan,
     advance: Advance,

@@ -125,6 +125,7 @@ def least_memory(
     x: Source,
     y: Source,
     weights: Source | None,
+    *,
     max_bins: int,
     block: int,
     keep_values: bool = False,

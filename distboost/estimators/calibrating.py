@@ -78,7 +78,13 @@ class Calibrated(CommonParameters):
 
         def sums(wanted: ScoreSums) -> np.ndarray:
             found: np.ndarray = judged(
-                self, data, set(), True, self.client, self.verbose, partial(sums_of_scores, wanted)
+                self,
+                data,
+                set(),
+                strict=True,
+                client=self.client,
+                verbose=self.verbose,
+                of_scores=partial(sums_of_scores, wanted),
             )[SCORES]
             return found
 

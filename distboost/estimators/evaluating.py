@@ -149,7 +149,15 @@ def evaluated(
     check_fitted(model)
     groups = chosen(metrics)
     data = judged_data(model, given)
-    sums = judged(model, data, {DECISIONS, *groups.values()}, True, model.client, verbose, rounds=rounds)
+    sums = judged(
+        model,
+        data,
+        {DECISIONS, *groups.values()},
+        strict=True,
+        client=model.client,
+        verbose=verbose,
+        rounds=rounds,
+    )
     return Evaluation.of(Totals(sums, model.classes_, data.weighted), groups, rounds)
 
 
@@ -159,7 +167,7 @@ def confusion(
     """Return the confusion matrix, in which labels that the model does not know count as mistakes."""
     check_fitted(model)
     data = judged_data(model, Given(X, y, sample_weight))
-    sums = judged(model, data, {DECISIONS}, False, client or model.client, verbose)
+    sums = judged(model, data, {DECISIONS}, strict=False, client=client or model.client, verbose=verbose)
     found = Confusion.of(model.classes_, sums, data.weighted)
     if not found.counts.sum():
         raise DataError("every row has weight 0. Set a weight above 0 for some rows.")
@@ -175,6 +183,7 @@ def judged(
     model: CommonParameters,
     data: RawDataset,
     groups: set[str],
+    *,
     strict: bool,
     client: Any,
     verbose: int,
@@ -187,12 +196,12 @@ def judged(
         step = min(step, PIECE_ROWS)  # more tasks, so that all threads have some
     rows = data.near(step)
     places = Places(rows.x.place, rows.y.place, rows.weights.place if rows.weights else "sample_weight")
-    judge = judge_of(model, groups, strict, places, of_scores, rounds)
+    judge = judge_of(model, groups, strict, places=places, of_scores=of_scores, rounds=rounds)
     cuts = list(spans(0, data.n_rows, step))
     calls = ((*rows.parts(a, b), a) for a, b in cuts)
     name = "evaluate" if of_scores is None else "calibrate"
     with columns_named(model), phases_shown(verbose) as phases:
-        answers = each(judge_part, judge, calls, client, n_threads(model), phases)
+        answers = each(judge_part, judge, calls, client=client, n_threads=n_threads(model), phases=phases)
         return reduce(merged, counted(phases, name, answers, cuts, data.n_rows))
 
 
@@ -200,6 +209,7 @@ def judge_of(
     model: CommonParameters,
     groups: set[str],
     strict: bool,
+    *,
     places: Places,
     of_scores: OfScores | None = None,
     rounds: tuple[int, ...] = (),

@@ -184,10 +184,10 @@ def runtime_of(
         estimator.client,
         useful_threads(n_threads(estimator), n_entries),
         estimator.worker_timeout,
-        estimator.wait_for_workers,
-        loads,
-        type(estimator).__name__,
-        phases,
+        wait_for_workers=estimator.wait_for_workers,
+        loads=loads,
+        holder=type(estimator).__name__,
+        phases=phases,
     )
 
 

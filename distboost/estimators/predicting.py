@@ -52,7 +52,7 @@ def _lazily(
     if dtype == estimator.learned_.classes.dtype:
         dtype = storable_type(estimator.learned_.classes)
     chunk = partial(predict_chunk, names=getattr(estimator, "feature_names_in_", None))
-    return lazy.map_rows(X, chunk, estimator.n_features_in_, function, shape, dtype)
+    return lazy.map_rows(X, chunk, estimator.n_features_in_, argument=function, shape=shape, dtype=dtype)
 
 
 def probabilities_of(estimator: CommonParameters) -> Callable[[np.ndarray], np.ndarray]:

@@ -44,7 +44,14 @@ def training_data(estimator: CommonParameters, given: Given, resumed: bool = Fal
         f"``no_labels|This {type(estimator).__name__} estimator requires y to be passed, but the target y is None.`` "
         "Pass one label per row. Only a binned store as ``X`` contains labels."
     )
-    data = _labelled(estimator, adapter_of(given.X, "X"), given.y, given.sample_weight, "", no_labels)
+    data = _labelled(
+        estimator,
+        adapter_of(given.X, "X"),
+        given.y,
+        weights=given.sample_weight,
+        prefix="",
+        no_labels=no_labels,
+    )
     names = data.names
     if resumed:
         compare_names(estimator, names, "``X``")
@@ -56,7 +63,7 @@ def training_data(estimator: CommonParameters, given: Given, resumed: bool = Fal
 
 
 def _labelled(
-    estimator: CommonParameters, x: Input, y: Any, weights: Any, prefix: str, no_labels: str
+    estimator: CommonParameters, x: Input, y: Any, *, weights: Any, prefix: str, no_labels: str
 ) -> Dataset:
     """Return labelled rows, or those of a binned store; `no_labels` is the error if there are no labels."""
     if y is not None:
@@ -143,7 +150,7 @@ def _evaluation_rows(estimator: CommonParameters, entry: Any, place: str) -> Dat
         )
     x = adapter_of(X, place if y is None else f"{place} X")
     no_labels = f"``{place}`` has no labels. Pass ``labelled|(X, y) or (X, y, sample_weight)``."
-    return _labelled(estimator, x, y, weights, f"{place} ", no_labels)
+    return _labelled(estimator, x, y, weights=weights, prefix=f"{place} ", no_labels=no_labels)
 
 
 def judged_data(estimator: CommonParameters, given: Given) -> RawDataset:

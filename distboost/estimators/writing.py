@@ -60,7 +60,9 @@ def write_predictions(
         calls = ((source.part(a, b), a, result, source.place) for a, b in todo)
         answer = probabilities_answer(model) if proba else class_answer(model)
         with columns_named(model), phases_shown(verbose) as phases:
-            answers = each(streamed.predict_into, predictor_of(model, answer), calls, client, phases=phases)
+            answers = each(
+                streamed.predict_into, predictor_of(model, answer), calls, client=client, phases=phases
+            )
             for _ in counted(phases, "predict", answers, todo, source.n_rows):
                 pass
         if changed([source]):

@@ -22,6 +22,7 @@ def map_rows(
     X: LazyInput,
     function: Callable[[np.ndarray, Any], np.ndarray],
     n_features: int,
+    *,
     argument: Any,
     shape: tuple[int, ...],
     dtype: Any,

@@ -53,6 +53,7 @@ def each(
     function: Callable[..., Any],
     common: Any,
     calls: Iterable[tuple[Any, ...]],
+    *,
     client: Any,
     n_threads: int | None = None,
     phases: Phases = SILENT,

@@ -179,7 +179,7 @@ def y_places(axis: ValueAxis, values: Sequence[float] | np.ndarray) -> list[floa
     return [round(place, 1) for place in (BOTTOM - axis.fractions(values) * (BOTTOM - TOP)).tolist()]
 
 
-def line(name: str, style: int, x: ValueAxis, y: ValueAxis, xs: np.ndarray, ys: np.ndarray) -> Line:
+def line(name: str, style: int, x: ValueAxis, *, y: ValueAxis, xs: np.ndarray, ys: np.ndarray) -> Line:
     """Return a line through points in the units of its axes; of very many, as many as can be seen."""
     if len(xs) > MOST_POINTS:
         chosen = np.unique(np.linspace(0, len(xs) - 1, MOST_POINTS).round().astype(int))
@@ -188,7 +188,7 @@ def line(name: str, style: int, x: ValueAxis, y: ValueAxis, xs: np.ndarray, ys: 
 
 
 def bar(
-    kind: str, x: ValueAxis, y: ValueAxis, sides: tuple[float, float], ends: tuple[float, float], text: str
+    kind: str, x: ValueAxis, y: ValueAxis, *, sides: tuple[float, float], ends: tuple[float, float], text: str
 ) -> Bar:
     """Return a bar from its left and right side and its lower and upper end, in the units of its axes."""
     left, right = x_places(x, sides)

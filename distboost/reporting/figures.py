@@ -95,7 +95,7 @@ def _curve(metric: str, lines: list[Series], label: str = "", note: str = "") ->
     label = label or metric.lower()
     y = ValueAxis.logarithmic(f"{label}, logarithmic", low, high) if log else ValueAxis.over(label, low, high)
     x = ValueAxis.within("rounds", 0, max(int(one.rounds[-1]) for one in lines))
-    drawn = tuple(line(one.name, one.style, x, y, one.rounds, one.values) for one in lines)
+    drawn = tuple(line(one.name, one.style, x, y=y, xs=one.rounds, ys=one.values) for one in lines)
     told = "; ".join(f"{one.name} from {one.values[0]:.6g} to {one.values[-1]:.6g}" for one in lines)
     ends = tuple((f"line-{one.style % 6}", f"{one.name}: {one.values[-1]:.6g}") for one in lines)
     title = f"{metric} by round"
@@ -112,7 +112,7 @@ def reliability(found: Evaluation) -> Chart:
     drawn, keys = [], []
     for number, (name, bins, ece) in enumerate(kinds):
         filled = bins["weight"] > 0
-        drawn.append(line(name, number, x, y, bins["confidence"][filled], bins["accuracy"][filled]))
+        drawn.append(line(name, number, x, y=y, xs=bins["confidence"][filled], ys=bins["accuracy"][filled]))
         keys.append((f"line-{number}", f"{name}: expected calibration error {ece:.4f}"))
     about = "Reliability: " + "; ".join(text for _, text in keys) + "."
     keys.append(("diagonal", "as often correct as they say"))
@@ -131,8 +131,8 @@ def confidences(found: Evaluation) -> Chart:
         text = f"{a:.3f} to {b:.3f}: {amount(weight)}, of these {fraction(correct / weight) if weight else '–'} correct"
         if weight:
             bars += [
-                bar("right", x, y, (a, b), (0, correct), text),
-                bar("wrong", x, y, (a, b), (correct, weight), text),
+                bar("right", x, y, sides=(a, b), ends=(0, correct), text=text),
+                bar("wrong", x, y, sides=(a, b), ends=(correct, weight), text=text),
             ]
     about = f"Rows by the probability of their prediction. {fraction(float(right[-1] / found['weight']))} of all are correct "
     about += f"with a probability above {edges[-2]:.2f}."
@@ -150,7 +150,14 @@ def margins(found: Evaluation) -> Chart:
     )
     y = ValueAxis.over(_rows(found), 0, float(weights.max()))
     bars = [
-        bar("right" if a >= 0 else "wrong", x, y, (a, b), (0, w), f"{a:.4g} to {b:.4g}: {amount(w)}")
+        bar(
+            "right" if a >= 0 else "wrong",
+            x,
+            y,
+            sides=(a, b),
+            ends=(0, w),
+            text=f"{a:.4g} to {b:.4g}: {amount(w)}",
+        )
         for a, b, w in zip(edges[:-1], edges[1:], weights, strict=True)
     ]
     below = float(weights[edges[:-1] < 0].sum() / found["weight"])

@@ -202,6 +202,7 @@ class Statistic(ABC):
         risk: Risk,
         block: BlockRows,
         rows: np.ndarray,
+        *,
         scale: Scale,
         weight_factor: float,
         out: np.ndarray,

@@ -143,6 +143,7 @@ class Block:
         rows: AnyRows,
         n_classes: int,
         n_scores: int,
+        *,
         score_dtype: str,
         load: Callable[[str], np.ndarray | None] = lambda name: None,
         traits: Traits | None = None,

@@ -30,6 +30,7 @@ def open_runtime(
     client: Any,
     n_threads: int | None,
     worker_timeout: float = WORKER_TIMEOUT,
+    *,
     wait_for_workers: int | None = None,
     loads: Sequence[Callable[[], None]] = (),
     holder: str | None = None,

@@ -93,7 +93,10 @@ class LocalTree:
         threads = ONE_THREAD if alone else self._threads
         self.parts = []  # frees the memory of the former ones
         self.parts = [
-            LocalPart(own, TreeHistograms(self._n_bins, self._categorical, self._n_classes, threads, own))
+            LocalPart(
+                own,
+                TreeHistograms(self._n_bins, self._categorical, self._n_classes, threads=threads, own=own),
+            )
             for own in groups
         ]
 

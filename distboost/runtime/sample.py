@@ -35,7 +35,9 @@ def gathered(blocks: Sequence[Block]) -> Block:
         taken(lambda block: block.labels),
         taken(lambda block: block.weights),
     )
-    found = Block(rows, like.n_classes, like.scores.shape[1], like.scores.dtype.str, traits=_traits(blocks))
+    found = Block(
+        rows, like.n_classes, like.scores.shape[1], score_dtype=like.scores.dtype.str, traits=_traits(blocks)
+    )
     found.scores = taken(lambda block: block.scores)
     found.buffers[MAGNITUDES] = taken(lambda block: block.kept(MAGNITUDES))
     found.start_tree(None)

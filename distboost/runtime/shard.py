@@ -159,7 +159,7 @@ class Shard:
         work = partial(self._prepare, question.root, question.splits)
         tally = None if parts is None else self._tally(question.expansion, parts)
         left_out = self._left_out(question, only)
-        totals = self._visit(work, [0], _kinds(question.root), tally, only, left_out)
+        totals = self._visit(work, [0], _kinds(question.root), tally=tally, only=only, left_out=left_out)
         return sum(totals, _no_totals(question.root))
 
     def _left_out(self, question: HistogramQuestion, only: Collection[Key] | None) -> set[Key]:
@@ -246,7 +246,7 @@ class Shard:
 
         self._begin(root)
         tally = None if parts is None else self._tally(question.expansion, parts)
-        answers = self._visit(step, range(n_sets), ["update", *_kinds(root)], tally, only)
+        answers = self._visit(step, range(n_sets), ["update", *_kinds(root)], tally=tally, only=only)
         totals = sum((totals for _, totals in answers), _no_totals(root))
         return reduce(Reduced.combined, (found for found, _ in answers), nothing), totals
 
@@ -295,9 +295,16 @@ class Shard:
         assert expansion is not None, "a histogram is wanted"
         if self._statistic is None:
             raise RuntimeError("a tree without a statistic has no histograms")
-        how = self._statistic, self._scale, self._weight_factor
         return Tally(
-            self.threads, *how, expansion.build, parts, self._shared_bytes, self._spare, expansion.restores
+            self.threads,
+            self._statistic,
+            self._scale,
+            weight_factor=self._weight_factor,
+            nodes=expansion.build,
+            parts=parts,
+            shared_bytes=self._shared_bytes,
+            spare=self._spare,
+            again=expansion.restores,
         )
 
     def _visit(
@@ -305,6 +312,7 @@ class Shard:
         work: Callable[[Key, Block], Answer],
         sets: Sequence[int],
         kinds: Sequence[str],
+        *,
         tally: Tally | None = None,
         only: Collection[Key] | None = None,
         left_out: Collection[Key] = (),

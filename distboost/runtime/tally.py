@@ -56,6 +56,7 @@ class Tally:
         threads: Threads,
         statistic: Statistic,
         scale: Scale,
+        *,
         weight_factor: float,
         nodes: np.ndarray,
         parts: Sequence[Part],

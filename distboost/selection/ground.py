@@ -186,7 +186,13 @@ class Grounds:
             runtime.check_shared(url)
             log.info("binning into %s", url)
             store = write_store(
-                data, f"{url}/rows", model.max_bins, seed_of(model), runtime, plan.for_ingest, keep_values
+                data,
+                f"{url}/rows",
+                model.max_bins,
+                seed=seed_of(model),
+                work=runtime,
+                memory=plan.for_ingest,
+                keep_values=keep_values,
             )
         else:
             assert isinstance(data, BinnedStore)

@@ -55,7 +55,7 @@ class BinnedJudge:
     def sums(self, rows: AnyRows) -> Sums:
         """Return the sums over a block. Weights are multiplied by a power of two, which no mean depends on."""
         n_classes = len(self.judge.classes)
-        block = Block(rows, n_classes, self.n_scores, "float64")
+        block = Block(rows, n_classes, self.n_scores, score_dtype="float64")
         for step in self.steps:
             step.add(block, self.missing_bin, partitioned=False)
         total = Sums()
@@ -106,7 +106,7 @@ def judged(
     """Return the metrics of a fitted model on binned rows. Each row is read once."""
     ensemble = model.learned_.ensemble
     judge = BinnedJudge(
-        judge_of(model, {DECISIONS, *groups.values()}, True, Places("X", "y", "sample_weight")),
+        judge_of(model, {DECISIONS, *groups.values()}, True, places=Places("X", "y", "sample_weight")),
         algorithm_of(model, len(profile.classes)),
         ensemble.n_scores,
         ensemble.steps(range(len(ensemble)), profile.edges),

@@ -59,6 +59,7 @@ def search(
     histograms: Histograms,
     built: list[int],
     parents: list[int],
+    *,
     features: np.ndarray,
     rules: SearchRules,
     threads: Threads,

@@ -22,7 +22,7 @@ def load_search(gain: Gain) -> None:
     features, histograms = np.zeros(1, np.int64), Histograms(np.ones(1, np.int64), 1)
     histograms.pool[:] = 0
     with Threads(1) as threads:
-        search(histograms, [0], [], features, SearchRules(gain, 0), threads)
+        search(histograms, [0], [], features=features, rules=SearchRules(gain, 0), threads=threads)
 
 
 class TreeHistograms:
@@ -53,6 +53,7 @@ class TreeHistograms:
         n_bins: np.ndarray,
         categorical: np.ndarray,
         n_classes: int,
+        *,
         threads: Threads,
         own: np.ndarray | None = None,
         n_words: int | None = None,
@@ -151,7 +152,13 @@ class TreeHistograms:
     def _search(self, summed: list[int], subtracted: list[int], context: np.ndarray) -> BestSplits:
         """Search the nodes in the slots `summed`, and their siblings, in the slots `subtracted` of their parents."""
         return search(
-            self.histograms, summed, subtracted, self._features, self._rules, self._threads, context
+            self.histograms,
+            summed,
+            subtracted,
+            features=self._features,
+            rules=self._rules,
+            threads=self._threads,
+            context=context,
         )
 
     def _forget(self, nodes: Sequence[int]) -> None:

@@ -139,7 +139,15 @@ def bin(
         ) as runtime,
     ):
         memory = None if limit is None else _for_binning(limit, data, max_bins, runtime, keep_values)
-        write_store(data, place, max_bins, random_state or 0, runtime, memory, keep_values)
+        write_store(
+            data,
+            place,
+            max_bins,
+            seed=random_state or 0,
+            work=runtime,
+            memory=memory,
+            keep_values=keep_values,
+        )
     return out
 
 

@@ -94,6 +94,7 @@ def train(
     algorithm: Algorithm,
     rows: Rows,
     edges: list[np.ndarray],
+    *,
     start: Start,
     schedule: Schedule,
     keep: Callable[[Ensemble, History, Ensemble], None] = _keep_nothing,
@@ -112,7 +113,7 @@ def train(
     rows.begin(algorithm.weighting, schedule.metrics)
     ensemble.scale_weights(rows.weight_scale)
     if start.scores is None:
-        history = _replay(algorithm, rows, ensemble, edges, start.history, schedule)
+        history = _replay(algorithm, rows, ensemble, edges=edges, earlier=start.history, schedule=schedule)
     else:
         rows.continue_from(start.scores, len(ensemble))
         history = _continued(start.history, algorithm, schedule.watch)
@@ -210,6 +211,7 @@ def _replay(
     algorithm: Algorithm,
     rows: Rows,
     ensemble: Ensemble,
+    *,
     edges: list[np.ndarray],
     earlier: History | None,
     schedule: Schedule,

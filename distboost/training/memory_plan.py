@@ -155,7 +155,9 @@ def plan_memory(
     _check_limits(planner, limit, leader_limit)
     fixed = planner.fixed(limit)
     share = planner.share
-    rows = divide_rows(task, limit, fixed.n_bytes, planner.with_all_rows(fixed), share, n_threads)
+    rows = divide_rows(
+        task, limit, fixed.n_bytes, needed=planner.with_all_rows(fixed), share=share, n_threads=n_threads
+    )
     resident, room, ordered, window, at_once = rows
     streamed = share - resident
     return MemoryPlan(

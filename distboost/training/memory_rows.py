@@ -26,7 +26,7 @@ class Division(NamedTuple):
 
 
 def divide_rows(
-    task: Task, limit: int | None, fixed: int, needed: int, share: int, n_threads: int
+    task: Task, limit: int | None, fixed: int, *, needed: int, share: int, n_threads: int
 ) -> Division:
     """Divide the memory between rows that stay in memory and rows that stream.
 

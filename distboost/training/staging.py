@@ -171,10 +171,12 @@ class Staging:
         self._warn(found)
         log.info("memory: %s", _summary(found))
         with ExitStack() as stack:
-            sets = [self._binned(stack, self.data, "train", found, problem, problem.weights)]
+            sets = [
+                self._binned(stack, self.data, "train", found=found, problem=problem, rule=problem.weights)
+            ]
             for n, data in enumerate(self.evaluations):
                 rule = data.own_weights(len(profile.classes), self.runtime)
-                sets.append(self._binned(stack, data, f"eval-{n}", found, problem, rule))
+                sets.append(self._binned(stack, data, f"eval-{n}", found=found, problem=problem, rule=rule))
             yield sets, found
 
     @contextmanager
@@ -211,6 +213,7 @@ class Staging:
         stack: ExitStack,
         data: Dataset,
         name: str,
+        *,
         found: MemoryPlan,
         problem: Problem,
         rule: WeightRule,
@@ -220,7 +223,14 @@ class Staging:
         if isinstance(data, RawDataset) and (found.streamed or self._is_costly(data)):
             url = f"{stack.enter_context(self._folder())}/{name}"
             data = write_store(
-                data, url, settings.max_bins, settings.seed, self.runtime, found.for_ingest, keep, profile
+                data,
+                url,
+                settings.max_bins,
+                seed=settings.seed,
+                work=self.runtime,
+                memory=found.for_ingest,
+                keep_values=keep,
+                profile=profile,
             )
         return data.binned(profile, rule, self.runtime.n_parallel, keep, found.at_once)
 

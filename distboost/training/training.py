@@ -159,6 +159,8 @@ class Training:
         )
         # The coordinator's linear algebra is small, and its last digits depend on the number of threads.
         with told(schedule.callbacks, beginning) as end, single_blas():
-            history = train(algorithm, rows, profile.edges, start, schedule, keep, look)
+            history = train(
+                algorithm, rows, profile.edges, start=start, schedule=schedule, keep=keep, model=look
+            )
             end(history)
         return Learned(profile.classes, start.ensemble, history, data=data)

@@ -132,12 +132,13 @@ class Residuals(Statistic):
         risk: Risk,
         block: BlockRows,
         rows: np.ndarray,
+        *,
         scale: Scale,
         weight_factor: float,
         out: np.ndarray,
     ) -> None:
         if self.weighting.link != EXPONENTIAL or not self._shares_exponentials(risk, block, rows, scale):
-            super().magnitudes_with_risk(risk, block, rows, scale, weight_factor, out)
+            super().magnitudes_with_risk(risk, block, rows, scale=scale, weight_factor=weight_factor, out=out)
             return
         sampling.risk_and_totals(
             block.scores, block.labels, block.weights, rows, self.weighting.s, scale.shift,

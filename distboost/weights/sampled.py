@@ -45,7 +45,7 @@ class Magnitudes(Statistic):
         self, risk: Risk, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float
     ) -> np.ndarray:
         out = _magnitudes_of(block)
-        self.of.magnitudes_with_risk(risk, block, rows, scale, weight_factor, out)
+        self.of.magnitudes_with_risk(risk, block, rows, scale=scale, weight_factor=weight_factor, out=out)
         return _tallied(out, rows)
 
 

@@ -53,7 +53,7 @@ def test_a_disk_that_is_full_at_the_nth_write(way, arrays, disk, tmp_path, monke
     memory = None
     if way == "bands":
         memory = while_reading(on_cluster=False) + least_memory(
-            *dataset_of(*arrays, None).sources, 255, BLOCK
+            *dataset_of(*arrays, None).sources, max_bins=255, block=BLOCK
         )
     distboost.bin(*arrays, str(tmp_path / "expected"), memory_limit=memory)
     place, write, writes = disk / "store", DurableStore._write, itertools.count(1)

@@ -75,8 +75,8 @@ def stored(rows, chunks, kind, folder):
 def binned(arrays, url, work, memory=None, keep_values=False):
     data = dataset_of(*arrays)
     if memory == LEAST:
-        memory = least_memory(*data.sources, 32, BLOCK, keep_values)
-    return write_store(data, str(url), 32, 0, work, memory, keep_values)
+        memory = least_memory(*data.sources, max_bins=32, block=BLOCK, keep_values=keep_values)
+    return write_store(data, str(url), 32, seed=0, work=work, memory=memory, keep_values=keep_values)
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +164,7 @@ def test_a_chunk_too_large_for_the_limit(rows, work, tmp_path):
 
 def test_the_plan_keeps_to_the_limit(rows, work):
     data = dataset_of(da.from_array(rows[0], chunks=(100, 3)), *rows[1:])
-    least = least_memory(*data.sources, 255, BLOCK)
+    least = least_memory(*data.sources, max_bins=255, block=BLOCK)
     for memory in (least, least + 10**6, 3 * least, 100 * least):
         plan = data.plan(255, work, memory)
         assert plan.least <= plan.takes <= memory
@@ -224,7 +224,7 @@ def test_threads_find_edges_where_there_is_room(columns):
     """While the next band is read, or afterwards in its place."""
     X = da.zeros((10**6, 256), "float32", chunks=(50_000, columns))
     sources = dataset_of(X, da.zeros(10**6, int, chunks=250_000), None).sources
-    least = least_memory(*sources, 255, 2**15)
+    least = least_memory(*sources, max_bins=255, block=2**15)
     found = [plan_ingest(*sources, 255, 2**15, n_parallel=4, memory=least + more) for more in (0, 2**30)]
     assert [plan.edge_threads for plan in found] == [4 if columns == 256 else 1, 4]
     for plan in found:
@@ -292,11 +292,11 @@ work = LocalRuntime(2)
 def status(name):
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(name)) * 1024
 small = dataset_of(f"{folder}/small", f"{folder}/y-small", None)
-write_store(small, f"{folder}/warm-{chunks}", 255, 0, work)
+write_store(small, f"{folder}/warm-{chunks}", 255, seed=0, work=work)
 open("/proc/self/clear_refs", "w").write("5")
 before = status("VmRSS")
 data = dataset_of(f"{folder}/{chunks}", f"{folder}/y", None)
-write_store(data, f"{folder}/store-{chunks}", 255, 0, work, int(limit))
+write_store(data, f"{folder}/store-{chunks}", 255, seed=0, work=work, memory=int(limit))
 print(status("VmHWM") - before)
 """
 

@@ -144,7 +144,7 @@ def test_killed_at_any_line_that_writes(binning, tmp_path):
 
 def _least(arrays) -> int:
     data = dataset_of(*(str(arrays / name) for name in "xyw"))
-    return while_reading(on_cluster=False) + least_memory(*data.sources, 255, BLOCK)
+    return while_reading(on_cluster=False) + least_memory(*data.sources, max_bins=255, block=BLOCK)
 
 
 def _state(store: Path) -> str:
@@ -357,7 +357,7 @@ def test_a_disk_that_fills_up(disk, tmp_path, monkeypatch):
 
     x = da.from_array(X, chunks=(2000, 100)).map_blocks(fill, meta=np.empty((0, 100), np.uint8), name="x")
     block_by_block = while_reading(on_cluster=False) + least_memory(
-        *dataset_of(x, y, None).sources, 255, 2000
+        *dataset_of(x, y, None).sources, max_bins=255, block=2000
     )
     with pytest.raises(
         StoreError,

@@ -114,7 +114,7 @@ def case_of(n, n_classes, dtype="float64", weights="ones", spread=2.0, n_scores=
         rng.integers(0, n_classes, n).astype(np.int32),
         WEIGHTS[weights](rng, n),
     )
-    block = Block(rows, n_classes, n_scores or n_classes, dtype)
+    block = Block(rows, n_classes, n_scores or n_classes, score_dtype=dtype)
     block.scores[:] = rng.normal(scale=spread, size=block.scores.shape)
     block.start_tree(None)
     rng.shuffle(block.order)

@@ -165,7 +165,10 @@ def test_the_largest_numbers_fit(n_classes, few_bits):
     n = 50
     labels = np.zeros(n, np.int32)
     block = Block(
-        BinnedRows(0, np.zeros((n, 1), np.uint8), labels, np.full(n, 256.0)), n_classes, n_classes, "float64"
+        BinnedRows(0, np.zeros((n, 1), np.uint8), labels, np.full(n, 256.0)),
+        n_classes,
+        n_classes,
+        score_dtype="float64",
     )
     block.start_tree(None)
     statistic = compressed(Residuals(MarginWeights(0.5)), 1, few_bits, 0, 0)

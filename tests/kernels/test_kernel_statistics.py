@@ -72,7 +72,7 @@ def test_a_vector_has_room_for_its_sums_the_count_and_the_weight(unit):
     """In whole groups of eight numbers, and in no more of them than it takes."""
     for n_classes in range(2, 26):
         rows = BinnedRows(0, np.zeros((3, 1), np.uint8), np.zeros(3, np.int32), np.ones(3))
-        block = Block(rows, n_classes, n_classes, "float64")
+        block = Block(rows, n_classes, n_classes, score_dtype="float64")
         for wide, dtype in ((False, np.int32), (True, np.int64)):
             found = Residuals(MarginWeights(0.5), wide=wide).buffer(block, unit)
             assert (len(found), found.dtype) == (3, dtype)
@@ -105,7 +105,7 @@ def test_a_residual_of_the_heaviest_row_fits_its_type(wide):
     """The largest weight and the finest scale: V reaches 2^30 and no further; 2^61 if it is wide."""
     n_classes = 65
     rows = BinnedRows(0, np.zeros((1, 1), np.uint8), np.zeros(1, np.int32), np.array([256.0]))
-    block = Block(rows, n_classes, n_classes, "float64")
+    block = Block(rows, n_classes, n_classes, score_dtype="float64")
     weighting = MarginWeights(0.5)
     scale = Scale.fine(weighting.initial_shifts(n_classes)[0], 256.0)
     if not wide:
@@ -246,7 +246,7 @@ def test_tiles_do_not_overflow(bits, weight):
         BinnedRows(0, np.zeros((n, 1), np.uint8), np.zeros(n, np.int32), ones),
         n_classes,
         n_classes,
-        "float64",
+        score_dtype="float64",
     )
     statistic = Residuals(MarginWeights(0.5))
     scale = Scale(statistic.weighting.initial_shifts(n_classes)[0], bits)
@@ -358,7 +358,7 @@ def magnitudes_case(exponents, labels, n_classes=2):
         BinnedRows(0, np.zeros((n, 1), np.uint8), np.array(labels, np.int32), np.ones(n)),
         n_classes,
         n_classes,
-        "float64",
+        score_dtype="float64",
     )
     block.scores[np.arange(n), labels] = np.array(exponents) * math.log(2)
     block.start_tree(None)
@@ -415,7 +415,9 @@ def test_a_whole_weight_is_the_row_so_many_times(weighting, scale):
     labels, F = rng.integers(0, 4, 30).astype(np.int32), rng.normal(size=(30, 4))
 
     def answer(labels, weights, F):
-        block = Block(BinnedRows(0, np.zeros((len(labels), 1), np.uint8), labels, weights), 4, 4, "float64")
+        block = Block(
+            BinnedRows(0, np.zeros((len(labels), 1), np.uint8), labels, weights), 4, 4, score_dtype="float64"
+        )
         block.scores[:] = F
         block.start_tree(None)
         out, largest = np.zeros(1 + weighting.n_sums(4), np.int64), np.full(1, -np.inf)

@@ -36,7 +36,9 @@ def test_a_store_on_s3_is_that_on_disk(way, arrays, bucket, tmp_path, monkeypatc
     monkeypatch.setattr(ingest, "BLOCK_ROWS", 40)
     limit = None
     if way == "bands":
-        limit = while_reading(on_cluster=False) + least_memory(*dataset_of(*arrays, None).sources, 255, 40)
+        limit = while_reading(on_cluster=False) + least_memory(
+            *dataset_of(*arrays, None).sources, max_bins=255, block=40
+        )
     stores = [
         distboost.bin(*arrays, place, memory_limit=limit)
         for place in (f"{bucket}/store", str(tmp_path / "store"))

@@ -199,7 +199,7 @@ class Rpc:
 
 def forwarded(reply, timeout=5.0, **how):
     worker = Rpc(reply, **how)
-    forward = forwarder(worker, "handler", "answer", [3, "sums"], 2, timeout)
+    forward = forwarder(worker, "handler", "answer", arguments=[3, "sums"], fan_out=2, timeout=timeout)
     head, other = Peer("tcp://a:1", "s-1", "t1"), Peer("tcp://b:1", "s-2", "t2")
     return worker, forward([head, other])
 

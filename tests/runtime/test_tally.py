@@ -36,7 +36,7 @@ def block_of(first, n, rng):
     bins = rng.integers(0, N_BINS + 1, (n, len(N_BINS))).astype(np.uint8)
     bins[:, 3] = CONSTANT.get(first, bins[:, 3])
     rows = BinnedRows(first, bins, rng.integers(0, N_CLASSES, n).astype(np.int32), np.ones(n))
-    block = Block(rows, N_CLASSES, N_CLASSES, "float64")
+    block = Block(rows, N_CLASSES, N_CLASSES, score_dtype="float64")
     block.scores[:] = rng.normal(scale=0.1, size=block.scores.shape)
     block.start_tree(None)
     Residuals(MarginWeights(0.5)).prepare(block, block.order, SCALE, 0.0)
@@ -92,7 +92,16 @@ def test_any_threads_sum_the_same(n_threads, features, way, monkeypatch):
     spare = Spare()
     spare.give_back(rng.integers(-9, 9, 5000))
     with Threads(n_threads) as threads:
-        tally = Tally(threads, Residuals(MarginWeights(0.5)), SCALE, 0.0, NODES, parts, room, spare)
+        tally = Tally(
+            threads,
+            Residuals(MarginWeights(0.5)),
+            SCALE,
+            weight_factor=0.0,
+            nodes=NODES,
+            parts=parts,
+            shared_bytes=room,
+            spare=spare,
+        )
         if how in ("together", "by node"):
             tally.add_all(blocks)
         else:
@@ -115,7 +124,16 @@ def test_sums_of_a_stream_without_rows_are_zero():
     pool = rng.integers(-9, 9, (5, offsets[-1], 8))
     parts = [StoredPart(np.arange(4), Slots(pool, np.array([3, 1]), offsets))]
     with Threads(3) as threads:
-        tally = Tally(threads, Residuals(MarginWeights(0.5)), SCALE, 0.0, NODES, parts, 2**26, Spare())
+        tally = Tally(
+            threads,
+            Residuals(MarginWeights(0.5)),
+            SCALE,
+            weight_factor=0.0,
+            nodes=NODES,
+            parts=parts,
+            shared_bytes=2**26,
+            spare=Spare(),
+        )
         tally.begin_stream([])
         tally.finish_stream()
     assert not pool[[3, 1]].any()
@@ -171,7 +189,16 @@ def test_few_rows_have_few_copies_of_sums(n_rows, n_entries_per_thread, n_copies
     monkeypatch.setattr(Spare, "take", lambda self, n: taken.append(n) or np.empty(n, np.int64))
     part = StoredPart(np.arange(4), Slots(np.zeros((2, offsets[-1], 8), np.int64), np.arange(2), offsets))
     with Threads(8) as threads:
-        tally = Tally(threads, Residuals(MarginWeights(0.5)), SCALE, 0.0, NODES, [part], 2**26, Spare())
+        tally = Tally(
+            threads,
+            Residuals(MarginWeights(0.5)),
+            SCALE,
+            weight_factor=0.0,
+            nodes=NODES,
+            parts=[part],
+            shared_bytes=2**26,
+            spare=Spare(),
+        )
         tally.add_all([block_of(0, n_rows, np.random.default_rng(0))])
     assert len(taken) == n_copies - 1
 
@@ -182,7 +209,16 @@ def test_without_rows_all_sums_are_0(n_threads):
     pool = np.ones((2, offsets[-1], 8), np.int64)
     with Threads(n_threads) as threads:
         part = StoredPart(np.arange(4), Slots(pool, np.arange(2), offsets))
-        Tally(threads, Residuals(MarginWeights(0.5)), SCALE, 0.0, NODES, [part], 0, Spare()).add_all([])
+        Tally(
+            threads,
+            Residuals(MarginWeights(0.5)),
+            SCALE,
+            weight_factor=0.0,
+            nodes=NODES,
+            parts=[part],
+            shared_bytes=0,
+            spare=Spare(),
+        ).add_all([])
     assert not pool.any()
 
 

@@ -304,7 +304,7 @@ def test_questions_may_be_asked_twice(data):
     X, y = data
     n, n_classes = len(y), 4
     rows = BinnedRows(100, np.zeros((n, 1), np.uint8), y.astype(np.int32), np.ones(n), X)
-    block = Block(rows, n_classes, n_classes, "float64")
+    block = Block(rows, n_classes, n_classes, score_dtype="float64")
     block.start_tree(None)
     weighting, scale = CodeWeights(one_against_all(n_classes)), Scale(0.0, 50)
 
@@ -346,7 +346,7 @@ def test_sums_are_the_same_in_any_order(weight):
             BinnedRows(0, np.zeros((n, 1), np.uint8), labels[order], np.full(n, weight), scores),
             n_classes,
             n_classes,
-            "float64",
+            score_dtype="float64",
         )
         block.scores[:] = scores[order]
         block.start_tree(None)

@@ -121,7 +121,7 @@ class MultiBoost(LargeMargin):
         """The coefficients (T, K) that minimise the loss over n rows, and the passes used; the solver starts from W."""
         feature, split_bin, missing_left, sets = (np.array(column) for column in zip(*columns, strict=True))
         stumps = Stumps(feature.astype(np.int64), split_bin.astype(np.int64), missing_left, sets, polarity)
-        evaluate = _Evaluation(rows, stumps, self.weighting.link, n, self.nu, W)
+        evaluate = _Evaluation(rows, stumps, self.weighting.link, n=n, nu=self.nu, W=W)
         # Curvatures that the solver keeps from earlier points may stall it. Then it restarts from where it stopped.
         for _ in range(RESTARTS):
             solution = minimize(
@@ -155,7 +155,7 @@ class _Evaluation:
     With the logistic loss both are divided by n.
     """
 
-    def __init__(self, rows: Rows, stumps: Stumps, link: int, n: float, nu: float, W: np.ndarray):
+    def __init__(self, rows: Rows, stumps: Stumps, link: int, *, n: float, nu: float, W: np.ndarray):
         self.rows, self.stumps, self.link, self.n, self.nu = rows, stumps, link, n, nu
         # At W, the logarithms of the largest weight and the largest loss of a row are `shifts`.
         self.W = W

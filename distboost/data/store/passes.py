@@ -220,7 +220,7 @@ def _merge_bands(first: int, stop: int, shared: tuple[BinOptions, _Bands]) -> li
         for strip, band in bands.chunks(first, stop):
             columns = slice(band * bands.columns, (band + 1) * bands.columns)
             content[:, columns] = _band_chunk(
-                array, strip, band, slice(first, stop), columns, bands.blocks.url
+                array, strip, band, rows=slice(first, stop), columns=columns, url=bands.blocks.url
             )
         written += bands.blocks.write(first, {name: content})
     with writing(bands.blocks.url, bands.blocks.needed):
@@ -231,7 +231,7 @@ def _merge_bands(first: int, stop: int, shared: tuple[BinOptions, _Bands]) -> li
 
 
 def _band_chunk(
-    array: zarr.Array[Any], strip: int, band: int, rows: slice, columns: slice, url: str
+    array: zarr.Array[Any], strip: int, band: int, *, rows: slice, columns: slice, url: str
 ) -> np.ndarray:
     what = f"chunk {chunk_key(array, strip, band)}, an intermediate one of the binned store {url}"
 

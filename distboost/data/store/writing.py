@@ -55,6 +55,7 @@ def write_store(
     data: RawDataset,
     url: str,
     max_bins: int,
+    *,
     seed: int,
     work: TaskRunner,
     memory: int | None = None,
@@ -121,13 +122,16 @@ def write_store(
     )
     with only_writer(url):
         complete = _complete(url, made_from)  # another process may have completed it meanwhile
-        return complete or _write(data, url, made_from, options, plan, work, needed, profile)
+        return complete or _write(
+            data, url, made_from, options=options, plan=plan, work=work, needed=needed, profile=profile
+        )
 
 
 def _write(
     data: RawDataset,
     url: str,
     made_from: dict[str, Any],
+    *,
     options: ScanOptions,
     plan: IngestPlan,
     work: TaskRunner,
@@ -140,7 +144,7 @@ def _write(
         group = _begun(url, made_from)
     blocks = _blocks(group, url, made_from, needed)
     progress = WrittenBlocks(blocks, work)
-    profile = _scanned(group, data, options, plan, progress, profile)
+    profile = _scanned(group, data, options, plan=plan, progress=progress, profile=profile)
     rule = WeightRule(np.ones(len(profile.classes)))
     keep_values = made_from["keep_values"]
     binning = BinOptions.of(profile, rule, data, keep_values)
@@ -214,6 +218,7 @@ def _scanned(
     group: zarr.Group,
     data: RawDataset,
     options: ScanOptions,
+    *,
     plan: IngestPlan,
     progress: WrittenBlocks,
     profile: Profile | None,
@@ -249,7 +254,7 @@ def _found(
                 labelling = BinOptions.of(Profile(data.n_rows, classes, scans, []), rule, data)
                 write_labels(data, labelling, plan, progress)
                 weights = ZarrSource(progress.blocks.arrays["weights"], "sample_weight")
-            found = ingest.scan_edges(data.x, weights, options, work, plan, advance)
+            found = ingest.scan_edges(data.x, weights, options, work=work, plan=plan, advance=advance)
     except (DataError, LimitError):
         remove_all(group.store)  # the data are invalid: there is nothing to continue
         raise

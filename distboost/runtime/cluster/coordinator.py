@@ -69,7 +69,7 @@ class DistributedRows(CoordinatedRows):
         self.round = 0
         counts: tuple[RowCounts, ...] = self._ask("counts")
         super().__init__(layout, counts, Threads())
-        self.tree = TreeHistograms(layout.n_bins, layout.categorical, layout.n_classes, self.threads)
+        self.tree = TreeHistograms(layout.n_bins, layout.categorical, layout.n_classes, threads=self.threads)
         self._owners = Owners(self._crew, self._questions, layout.n_bins, layout.n_classes)
         self._exchanged = False  # whether the workers own the histograms of the growing tree
         self._may_exchange = True

@@ -209,7 +209,9 @@ class Exchange:
         """Return memory for the histograms of some features."""
         bins, categorical = self._n_bins[features], self._shard.categorical[features]
         n_words = set_words(self._shard.categorical)
-        return TreeHistograms(bins, categorical, self._shard.n_classes, self._shard.threads, n_words=n_words)
+        return TreeHistograms(
+            bins, categorical, self._shard.n_classes, threads=self._shard.threads, n_words=n_words
+        )
 
     def contribute(self, attempt: Attempt, question: HistogramQuestion | UpdateQuestion) -> Contribution:
         """Sum the histograms of the rows that this process holds and that the question has not covered yet."""

@@ -79,7 +79,7 @@ async def gathered(
 
 
 def forwarder(
-    worker: Worker, handler: str, method: str, arguments: Sequence[Any], fan_out: int, timeout: float
+    worker: Worker, handler: str, method: str, *, arguments: Sequence[Any], fan_out: int, timeout: float
 ) -> Callable[[list[Peer]], Awaitable[Any]]:
     """Return a function that asks a subtree of sessions on other workers.
 

@@ -101,7 +101,9 @@ class ClusterRuntime(ClusterTasks):
         }
         sizes = {key: reading.n_rows for key, reading in items.items()}
         name = f"{self.name}-{uuid.uuid4().hex[:4]}"
-        workers = DaskWorkers(self.link, self.monitor, items, layout, len(sets), allotment, name)
+        workers = DaskWorkers(
+            self.link, self.monitor, items, layout=layout, n_sets=len(sets), allotment=allotment, name=name
+        )
         try:
             return DistributedRows(workers, sizes, layout, len(sets), self.phases)
         except BaseException:

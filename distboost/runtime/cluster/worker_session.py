@@ -143,6 +143,7 @@ async def _answer(
     session: str,
     token: str,
     method: str,
+    *,
     arguments: Any,
     members: Any = (),
     fan_out: int = 1,
@@ -156,7 +157,9 @@ async def _answer(
     try:
         value = _call(found, method, arguments)
         if members:
-            forward = forwarder(found.worker, HANDLER, method, arguments, fan_out, timeout)
+            forward = forwarder(
+                found.worker, HANDLER, method, arguments=arguments, fan_out=fan_out, timeout=timeout
+            )
             value = gathered(value, forward, [Peer(*member) for member in members], fan_out)
         value = await value
     except (SupersededError, UnansweredError):

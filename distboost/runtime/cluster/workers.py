@@ -151,6 +151,7 @@ class DaskWorkers:
         link: Link,
         monitor: WorkerMonitor,
         items: Mapping[Key, Reading],
+        *,
         layout: Layout,
         n_sets: int,
         allotment: Allotment | None,
