@@ -133,12 +133,12 @@ def test_a_plan_of_workers():
 def test_a_plan_of_workers_with_small_histograms():
     """They are sent to the process that leads."""
     task = {"n_rows": 10**6, "n_features": 4, "n_classes": 2}
-    found = distboost.plan(distboost.GDMCBoostClassifier(max_depth=2), **task, n_workers=2)
+    found = distboost.plan(distboost.GDMCBoostClassifier(max_depth=3), **task, n_workers=2)
     node = 8 * 4 * 4 * 256
-    assert found.parts[1][1:] == (node, f"1 node of {megabytes(node)}")
+    assert found.parts[1][1:] == (2 * node, f"2 nodes of {megabytes(node)}")
     assert [tuple(part)[1:] for part in found.leader[1:3]] == [
-        (2 * node, f"2 nodes of {megabytes(node)}"),
-        (2 * 2 * node, "histograms of 1 node in 2 answers, as they arrive"),
+        (4 * node, f"4 nodes of {megabytes(node)}"),
+        (2 * 2 * 2 * node, "histograms of 2 nodes in 2 answers, as they arrive"),
     ]
 
 
