@@ -18,9 +18,9 @@ def test_the_limit_is_a_number_or_a_text(blobs, tmp_path, monkeypatch):
     """It includes the libraries, as that of `fit` does."""
     limits, write = [], binning.write_store
 
-    def noted(data, out, max_bins, seed, work, memory, keep_values):
+    def noted(*given, memory, **named):
         limits.append(memory)
-        return write(data, out, max_bins, seed, work, memory, keep_values)
+        return write(*given, memory=memory, **named)
 
     monkeypatch.setattr(binning, "write_store", noted)
     for limit in ("1GB", 10**9, "1000 MB", np.int64(10**9)):

@@ -279,7 +279,9 @@ def test_streamed(data, monkeypatch):
 def test_rows_are_binned_once(data, monkeypatch):
     written = []
     write = ground.write_store
-    monkeypatch.setattr(ground, "write_store", lambda *given: written.append(given) or write(*given))
+    monkeypatch.setattr(
+        ground, "write_store", lambda *given, **named: written.append(given) or write(*given, **named)
+    )
     cross_validate(make(calibration=None), *data, 4, metrics="accuracy")
     assert len(written) == 1
 

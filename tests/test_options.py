@@ -87,7 +87,9 @@ def test_lost_workers(name, exchanged, data, expected, monkeypatch):
     lost = 0
     for seed in range(4):
         runtime = SimulatedRuntime(seed, Trouble.any(random.Random(seed)))
-        monkeypatch.setattr(fitting, "open_runtime", lambda *_, runtime=runtime: nullcontext(runtime))
+        monkeypatch.setattr(
+            fitting, "open_runtime", lambda *_, runtime=runtime, **_named: nullcontext(runtime)
+        )
         assert fitted(name, data).digest() == expected[name].digest()
         lost += sum(event.what.startswith(("killed", "frozen")) for event in runtime.workers.story)
     assert lost

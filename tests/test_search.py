@@ -92,7 +92,9 @@ def test_settings_are_drawn(data):  # noqa: F811
 def test_rows_are_binned_once_for_each_number_of_bins(data, monkeypatch):  # noqa: F811
     written = []
     write = ground.write_store
-    monkeypatch.setattr(ground, "write_store", lambda *given: written.append(given[2]) or write(*given))
+    monkeypatch.setattr(
+        ground, "write_store", lambda *given, **named: written.append(given[2]) or write(*given, **named)
+    )
     search(make(), {"max_bins": [4, 16], "max_depth": [1, 2]}, *data, 2, refit=False)
     assert sorted(written) == [4, 16]
 

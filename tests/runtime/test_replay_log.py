@@ -81,7 +81,7 @@ def recorded(name, seed):
     where = Recording(1)
     where.n_parallel = N_BLOCKS
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fitting, "open_runtime", lambda *_: nullcontext(where))
+        patch.setattr(fitting, "open_runtime", lambda *_, **_named: nullcontext(where))
         patch.setattr(WholeTrees, "suits", lambda *_: False)  # no question has the splits of whole trees
         MODELS[name].fit(X[:N_ROWS], y[:N_ROWS], weights, eval_set=(X[N_ROWS:], y[N_ROWS:]))
     items = {

@@ -101,7 +101,7 @@ def trained(monkeypatch, rows, saved, exchanged):
     """trained(model, runtime): the bytes of the model, and its losses on rows that it has not learned from."""
 
     def train(model, runtime):
-        monkeypatch.setattr(fitting, "open_runtime", lambda *_: nullcontext(runtime))
+        monkeypatch.setattr(fitting, "open_runtime", lambda *_, **_named: nullcontext(runtime))
         X, y, *evaluation = rows
         model.fit(X, y, eval_set=tuple(evaluation))
         return saved(model), model.eval_loss_.tolist()
