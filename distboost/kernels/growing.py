@@ -13,7 +13,7 @@ from numba import carray  # type: ignore[attr-defined]
 
 from distboost.kernels._jit import inlined, kernel
 from distboost.kernels.by_address import address_of, caller, kinds_of
-from distboost.kernels.histogram import RowAddresses
+from distboost.kernels.histogram import RowAddresses, compact_histogram
 from distboost.kernels.partition import split_spans
 from distboost.kernels.simd import pointer
 from distboost.kernels.split_search import with_globals
@@ -21,6 +21,7 @@ from distboost.kernels.split_search import with_globals
 # The calls of kernels, and the functions with these calls: `_growth` puts them in their place.
 best_splits: Any = None
 histogram: Any = None
+compaction: Any = None
 division: Any = None
 split_node: Any = None
 add_node: Any = None
@@ -32,6 +33,7 @@ class Calls(NamedTuple):
 
     search: int  # of `best_splits_by` the gain
     histogram: int  # of `narrow_histogram` or `wide_histogram`
+    compaction: int  # of `compact_histogram`
     division: int
 
 
@@ -47,6 +49,7 @@ class Data(NamedTuple):
     offsets: np.ndarray  # (D + 1,) int64: where the bins of each feature begin
     categorical: np.ndarray  # (D,) bool
     tile_rows: int  # as in `narrow_histogram`
+    few_rows: int  # the most rows of a node whose histogram is better a compact one
 
 
 class Growth(NamedTuple):
@@ -77,8 +80,10 @@ class NodeRoom(NamedTuple):
 class Memory(NamedTuple):
     """Working memory."""
 
-    pool: np.ndarray  # (slots, total bins, channels) int64: histograms, of arbitrary content
-    free: np.ndarray  # (slots,) int64: the numbers of those without a histogram
+    pool: np.ndarray  # (slots, total bins, channels) int64: histograms, of arbitrary content; the last is a compact one
+    free: np.ndarray  # (slots - 1,) int64: the numbers of those without a histogram
+    ends: np.ndarray  # (D + 1,) int64: where the bins of each feature begin in a compact histogram
+    occupied: np.ndarray  # (total bins,) int64: the bins of its features: see `compact_histogram`
     tile: np.ndarray  # (bins, channels) int32: all 0 before and after
     start: np.ndarray  # (b, 1) int32
     stop: np.ndarray  # (b, 1) int32
@@ -95,19 +100,25 @@ def growth_of(search: Any, summation: Any, data: Data, growth: Growth, memory: M
         pool, some, some, some, data.offsets, data.categorical, n, flag, growth.context, n, n, n, n, best
     )
     sums = kinds_of(data.rows, spans[0], spans[0], n, some, some, data.offsets, flag, memory.tile, some, pool)
+    compacts = kinds_of(
+        data.rows, spans[0], spans[0], some, data.offsets, memory.tile, n, memory.ends, memory.occupied, pool[0]
+    )
     divides = kinds_of(
         data.rows, some, spans, some, some, some, best.missing_left, some, some, best.sets, memory.scratch
     )
-    kernels = ((search, searches), (summation, sums), (split_blocks, divides))
-    return _growth(searches, sums, divides), Calls(*[address_of(*pair) for pair in kernels])
+    kernels = ((search, searches), (summation, sums), (compact_histogram, compacts), (split_blocks, divides))
+    return _growth(searches, sums, compacts, divides), Calls(*[address_of(*pair) for pair in kernels])
 
 
 @cache
-def _growth(searches: tuple[Any, ...], sums: tuple[Any, ...], divides: tuple[Any, ...]) -> Any:
+def _growth(
+    searches: tuple[Any, ...], sums: tuple[Any, ...], compacts: tuple[Any, ...], divides: tuple[Any, ...]
+) -> Any:
     namespace: dict[str, Any] = {
         **globals(),
         "best_splits": caller(searches),
         "histogram": caller(sums),
+        "compaction": caller(compacts),
         "division": caller(divides),
     }
     for name, function in (
@@ -123,8 +134,9 @@ def _grow(calls, data, growth, nodes, memory):
     """Grow a tree. Return the numbers of nodes that were split, of rows that were summed, and of questions.
 
     Nodes are split in the order of their numbers, or best first: the oldest of equal ones first. Of two children, the smaller is
-    summed, if one of them may be split; the other's histogram is what is left of the parent's. A level of such children would be
-    a question, or each pair of them if the best is split first.
+    summed, if one of them may be split; the other's histogram is what is left of the parent's. If both have few rows, both are
+    summed, one after the other, in compact histograms. A level of such children would be a question, or each pair of them if the
+    best is split first.
     """
     # IN: calls: Calls; data: Data; growth: Growth
     # OUT: data.spans, and the order of the rows; nodes: NodeRoom, all 0 before; memory: Memory
@@ -132,44 +144,68 @@ def _grow(calls, data, growth, nodes, memory):
     n_sums, free, n_free = growth.n_sums, memory.free, memory.free.shape[0] - 1
     for number in range(free.shape[0]):
         free[number] = number
-    slot[0] = free[n_free]
+    compact = free.shape[0]
+    slot[0] = free[n_free] if rows_of(data.spans, 0) > data.few_rows else compact
     node, n_nodes, n_inner, n_rows, n_questions, asked = 0, 1, 0, 0, 0, 0
-    min_weight, smaller, larger, n_siblings = np.int64(0), 0, 0, 0
+    min_weight, smaller, larger, n_summed, n_left = np.int64(0), 0, 0, 1, 0
     while node < n_nodes:
-        if smaller >= 0:
-            n_rows += add_node(calls, data, smaller, slot, memory)
-        if n_nodes == 1:
-            add_root(data, memory.pool[slot[0]], sums)
-            min_weight = np.int64(np.ceil(growth.min_weight_fraction * sums[0, n_sums + growth.weighted]))
-        if smaller >= 0 and depth[smaller] < growth.max_depth and growth.max_leaf_nodes != 1:
-            find_splits(calls, data, growth, min_weight, slot, smaller, larger, n_siblings, memory)
-            for position in range(1 + n_siblings):
-                m = larger if position == 1 else smaller
+        for place in range(n_summed):
+            own = larger if place == 1 else smaller
+            n_rows += add_node(calls, data, growth, own, slot, memory)
+            if n_nodes == 1:
+                add_root(data, memory, slot[0], sums)
+                min_weight = np.int64(np.ceil(growth.min_weight_fraction * sums[0, n_sums + growth.weighted]))
+            if depth[own] == growth.max_depth or growth.max_leaf_nodes == 1:
+                continue
+            find_splits(calls, data, growth, min_weight, slot, own, larger, n_left, memory)
+            for position in range(1 + n_left):
+                m = larger if position == 1 else own
                 note(memory.found, position, best, m)
                 # The histogram of a node is only needed for those of its children.
                 if not (best.gain[m] > 0 and depth[m] + 1 < growth.max_depth):
-                    free[n_free] = slot[m]
-                    n_free += 1
+                    n_free = given_back(slot[m], free, n_free)
         node = following(node, n_nodes, growth, best.gain, child)
         if node == n_nodes or n_inner + 1 == growth.max_leaf_nodes:
             break
         left, right = n_nodes, n_nodes + 1
         split_node(calls, data, node, left, nodes, memory)
         inner[n_inner] = node
-        n_inner, n_nodes, smaller = n_inner + 1, n_nodes + 2, -1
+        n_inner, n_nodes, n_summed = n_inner + 1, n_nodes + 2, 0
         has_rows = max(sums[left, n_sums], sums[right, n_sums]) >= 2 * growth.min_rows
         if depth[left] < growth.max_depth and has_rows and n_inner + 1 != growth.max_leaf_nodes:
             smaller, larger = (left, right) if best.n_left[node] <= best.n_right[node] else (right, left)
-            if n_free == 0:
+            if rows_of(data.spans, larger) <= data.few_rows:
+                n_summed, n_left = 2, 0
+                n_free = given_back(slot[node], free, n_free)
+                slot[smaller] = slot[larger] = compact
+            elif n_free == 0:
                 raise IndexError("the pool has too few histograms")
-            n_free, n_siblings = n_free - 1, 1
-            slot[smaller], slot[larger] = free[n_free], slot[node]
+            else:
+                n_summed, n_left, n_free = 1, 1, n_free - 1
+                slot[smaller], slot[larger] = free[n_free], slot[node]
             n_questions += growth.max_leaf_nodes > 0 or depth[left] > asked
             asked = depth[left]
         elif depth[left] < growth.max_depth:
-            free[n_free] = slot[node]
-            n_free += 1
+            n_free = given_back(slot[node], free, n_free)
     return n_inner, n_rows, n_questions
+
+
+@inlined
+def rows_of(spans, node):
+    """Return the number of rows of a node."""
+    n = 0
+    for b in range(spans.shape[0]):
+        n += spans[b, node, 1] - spans[b, node, 0]
+    return n
+
+
+@inlined
+def given_back(slot, free, n_free):
+    """Return the number of free slots, with this one unless it is that of compact histograms."""
+    if slot < free.shape[0]:
+        free[n_free] = slot
+        n_free += 1
+    return n_free
 
 
 @inlined
@@ -188,11 +224,13 @@ def following(first, n_nodes, growth, gain, child):
 
 
 @inlined
-def add_root(data, histogram, sums):
-    """Set sums[0] to the sums over all rows, from the histogram of the root."""
-    for j in range(data.offsets[data.features[0]], data.offsets[data.features[0] + 1]):
+def add_root(data, memory, slot, sums):
+    """Set sums[0] to the sums over all rows, from the histogram of the root, over the bins of one feature."""
+    d = data.varying[0]
+    offsets = memory.ends if slot == memory.free.shape[0] else data.offsets
+    for j in range(offsets[d], offsets[d + 1]):
         for c in range(sums.shape[1]):
-            sums[0, c] += histogram[j, c]
+            sums[0, c] += memory.pool[slot, j, c]
 
 
 def _split_node(calls, data, node, left, nodes, memory):
@@ -229,33 +267,45 @@ def split_blocks(
         )  # fmt: skip
 
 
-def _add_node(calls, data, node, slot, memory):
+def _add_node(calls, data, growth, node, slot, memory):
     """Set the pool's slot to the histogram of a node; return the number of its rows."""
-    start, stop, n_rows = memory.start, memory.stop, 0
+    start, stop = memory.start, memory.stop
     for b in range(start.shape[0]):
         start[b, 0], stop[b, 0] = data.spans[b, node]
-        n_rows += stop[b, 0] - start[b, 0]
-    histogram(
-        calls.histogram,
-        (
-            data.rows, start, stop, data.tile_rows, data.varying, data.constant, data.offsets, True,
-            memory.tile, slot[node : node + 1], memory.pool,
-        ),
-    )  # fmt: skip
-    return n_rows
+    if slot[node] == memory.free.shape[0]:
+        compaction(
+            calls.compaction,
+            (
+                data.rows, start, stop, data.varying, data.offsets, memory.tile, growth.n_sums, memory.ends,
+                memory.occupied, memory.pool[slot[node]],
+            ),
+        )  # fmt: skip
+    else:
+        histogram(
+            calls.histogram,
+            (
+                data.rows, start, stop, data.tile_rows, data.varying, data.constant, data.offsets, True,
+                memory.tile, slot[node : node + 1], memory.pool,
+            ),
+        )  # fmt: skip
+    return rows_of(data.spans, node)
 
 
 def _find_splits(calls, data, growth, min_weight, slot, node, sibling, n_siblings, memory):
     """Find the best splits of a node, and of its sibling, in the slot of its parent, if there is one."""
-    memory.found.gain[0] = memory.found.gain[1] = 0.0
+    found, is_compact = memory.found, slot[node] == memory.free.shape[0]
+    found.gain[0] = found.gain[1] = 0.0
     best_splits(
         calls.search,
         (
-            memory.pool, slot[node : node + 1], slot[sibling : sibling + n_siblings], data.features,
-            data.offsets, data.categorical, growth.n_sums, growth.weighted, growth.context, growth.min_rows,
-            min_weight, growth.least_category, growth.ordering, memory.found,
+            memory.pool, slot[node : node + 1], slot[sibling : sibling + n_siblings],
+            data.varying if is_compact else data.features, memory.ends if is_compact else data.offsets,
+            data.categorical, growth.n_sums, growth.weighted, growth.context, growth.min_rows, min_weight,
+            growth.least_category, growth.ordering, found,
         ),
     )  # fmt: skip
+    if is_compact and found.gain[0] > 0:
+        found.bin[0] = memory.occupied[memory.ends[found.feature[0]] + found.bin[0]]
 
 
 @inlined

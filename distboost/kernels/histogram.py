@@ -244,6 +244,43 @@ def narrow_histogram(rows, start, stop, tile_rows, features, constant, offsets, 
 
 
 @kernel
+def compact_histogram(rows, start, stop, features, offsets, tile, count, ends, occupied, sums):
+    """Sum the rows of a node whose bins are mostly empty: only bins that have rows, and those of missing values, get sums.
+
+    Feature d has the bins occupied[ends[d]:ends[d + 1]], counted from its first one, ascending; the last is for missing values.
+    Where no sum over the rows exceeds LARGEST. The features must fit in `tile`, which is all 0 before and after.
+    """
+    # IN: rows: RowAddresses; start, stop (b, 1) int32; features (f,) int64 ascending; offsets (D + 1,) int64; count: the channel
+    #     that counts rows
+    # OUT: tile (bins, channels) int32; ends (D + 1,) int64: those of other features are left as they are; occupied (bins,)
+    #     int64 and sums (bins, channels) int64, of arbitrary content behind
+    bases = integers(features.shape[0])
+    n_bins = 0
+    for f in range(features.shape[0]):
+        bases[f] = n_bins
+        n_bins += offsets[features[f] + 1] - offsets[features[f]]
+    max_bins = TILE_BYTES // (4 * rows.n_channels)
+    for b in range(rows.bins.shape[0]):
+        bins = carray(pointer(rows.bins[b], np.uint8(0)), (rows.n_rows[b], rows.n_features))
+        order = carray(pointer(rows.order[b], np.int32(0)), (rows.n_ordered[b],))
+        statistics = carray(pointer(rows.statistics[b], np.int32(0)), (rows.n_rows[b], rows.n_channels))
+        add_in_tiles(bins, order, start[b, 0], stop[b, 0], statistics, features, offsets, max_bins, bases, tile)
+    n_channels, n = np.uintp(sums.shape[1]), np.uintp(0)
+    for f in range(features.shape[0]):
+        d, own = features[f], np.uintp(bases[f])
+        first, missing = n, np.uintp(offsets[d + 1] - offsets[d] - 1)
+        for b in range(missing):
+            occupied[n] = b
+            n += np.uintp(tile[own + b, count] != 0)
+        occupied[n] = missing
+        n += np.uintp(1)
+        ends[d], ends[d + 1] = first, n
+        for i in range(first, n):
+            for c in range(np.uintp(0), n_channels, _SUM_LANES):
+                flush_storing(sums, i, c, tile, own + np.uintp(occupied[i]))
+
+
+@kernel
 def wide_histogram(rows, start, stop, tile_rows, features, constant, offsets, fresh, tile, slots, pool):
     """Do what `dense_histogram` does for the rows of all blocks. The arguments are those of `narrow_histogram`."""
     # IN: rows: RowAddresses, statistics int64; tile_rows and `constant` are not used

@@ -22,6 +22,7 @@ from distboost.runtime.tiles import tiles_of
 from distboost.splits.histograms import LARGEST_POOL, Histograms
 
 DEEPEST = 2**40  # deeper than any tree
+EMPTY_BINS = 4  # take as long as a row of one feature: to clear, to subtract and to skip
 
 
 class WholeTrees:
@@ -125,7 +126,9 @@ class WholeTrees:
         start, stop = np.empty((2, len(self._sizes), 1), np.int32)
         memory = Memory(
             pool,
-            np.empty(len(pool), np.int64),
+            np.empty(len(pool) - 1, np.int64),
+            np.zeros(len(features) + 1, np.int64),
+            np.empty(pool.shape[1], np.int64),
             tile_for(
                 Target(
                     features[:0] if statistic.wide else features,
@@ -157,6 +160,9 @@ class WholeTrees:
         assert self._histograms is not None
         features = root.features
         varying, constant = constant_apart(summands, features) if tile_rows else (features, features[:0])
+        few_rows = -1
+        if tile_rows and not self._categorical.any():
+            few_rows = min(EMPTY_BINS * int(self._histograms.offsets[-1]) // len(varying), tile_rows)
         spans = np.zeros((len(blocks), n_nodes, 2), np.int32)
         for own, block in zip(spans, blocks, strict=True):
             own[0] = block.spans[0]
@@ -170,6 +176,7 @@ class WholeTrees:
             self._histograms.offsets,
             self._categorical,
             tile_rows,
+            few_rows,
         )
 
     def _divide(self, blocks: list[Block], spans: np.ndarray, grown: GrownNodes) -> None:
@@ -195,5 +202,5 @@ class WholeTrees:
 
 
 def _n_slots(root: Root) -> int:
-    """Return the most histograms of a growing tree: a child's is summed while its parent has one, too."""
-    return root.most_histograms + 1
+    """Return the most histograms of a growing tree: a child's is summed while its parent has one, too; and a compact one."""
+    return root.most_histograms + 2

@@ -7,7 +7,13 @@ from numba.core.errors import TypingError
 
 from distboost.kernels.by_address import address_of, caller, kinds_of
 from distboost.kernels.growing import split_blocks
-from distboost.kernels.histogram import RowAddresses, class_histogram_of_blocks, wide_histogram
+from distboost.kernels.histogram import (
+    RowAddresses,
+    class_histogram_of_blocks,
+    compact_histogram,
+    narrow_histogram,
+    wide_histogram,
+)
 
 
 def two_blocks(rng, sizes, dtype):
@@ -57,6 +63,29 @@ def test_histograms_of_blocks(by_class, fresh):
     kernel = class_histogram_of_blocks if by_class else wide_histogram
     kernel(rows, start, stop, 0, features, none, offsets, fresh, tile, slots, pool)
     np.testing.assert_array_equal(pool, expected)
+
+
+def test_a_compact_histogram_has_the_bins_with_rows_and_those_of_missing_values():
+    rng = np.random.default_rng(2)
+    blocks = two_blocks(rng, (30, 7), np.int32)
+    for _, _, statistics in blocks:
+        statistics %= 2**20
+        statistics[:, 4:] = [1, 0, 0, 0]
+    rows, features, offsets = RowAddresses.of(blocks), np.array([0, 2]), np.array([0, 6, 12, 18])
+    start, stop = np.array([[3], [5]], np.int32), np.array([[9], [7]], np.int32)
+    tile, whole = np.zeros((12, 8), np.int32), np.zeros((1, 18, 8), np.int64)
+    none, slot = np.zeros(0, np.int64), np.zeros(1, np.int64)
+    narrow_histogram(rows, start, stop, 128, features, none, offsets, True, tile, slot, whole)
+    ends, occupied = np.full(4, -1), np.full(18, -1)
+    found = rng.integers(0, 9, (18, 8))
+    compact_histogram(rows, start, stop, features, offsets, tile, 4, ends, occupied, found)
+    assert not tile.any()
+    for d in features:
+        wanted = [*np.flatnonzero(whole[0, offsets[d] : offsets[d] + 5, 4]), 5]
+        places = slice(ends[d], ends[d + 1])
+        assert occupied[places].tolist() == wanted
+        np.testing.assert_array_equal(found[places], whole[0, offsets[d] + wanted])
+    assert ends[3] < 12  # some bin is empty
 
 
 def test_split_blocks():
