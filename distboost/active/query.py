@@ -90,12 +90,11 @@ class QueryByCommittee:
         The size of the first query.
     batch_size : int, default=10
         R: the size of every other query.
-    strategy : {"margin", "entropy", "averaged-margin", "votes", "random"} or callable, default="margin"
+    strategy : {"margin", "entropy", "averaged-margin", "random"} or callable, default="margin"
         Which rows to ask for: those with the smallest difference between the two largest scores (Huang 2009, algorithm 4), with
-        the largest entropy of `predict_proba`, with the smallest mean of that difference over the committee's members, with the
-        largest entropy of the members' votes (Dagan & Engelson 1995), or random ones, as a control. A function
-        strategy(probabilities, members, rows) of arrays (n, n_classes), (n_members, n, n_classes) and (n,) returns how useful the
-        label of each row would be, (n,).
+        the largest entropy of `predict_proba`, with the smallest mean of that difference over the committee's members, or random
+        ones, as a control. A function strategy(probabilities, members, rows) of arrays (n, n_classes),
+        (n_members, n, n_classes) and (n,) returns how useful the label of each row would be, (n,).
     pool_fraction : float, default=1.0
         The fraction of the pool that each query reads, scores and chooses from. Each query draws other chunks of the pool, or
         other rows if the pool is in memory or one chunk. "random" chooses from all rows.
@@ -281,7 +280,8 @@ class QueryByCommittee:
             return name
         if self._function is None or name_of(self._function) != name:
             raise DataError(
-                f"the log asks by the function {name} now, which it does not contain. Pass it: ``strategy=...``"
+                f"the log asks by {name} now, which is none of {', '.join(STRATEGIES)}. Pass that function, or one of these: "
+                "``strategy=...``"
             )
         return self._function
 

@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from distboost.active.strategies import STRATEGIES
+from distboost.active.strategies import FORMER, STRATEGIES
 from distboost.data.labels import SCALARS, check
 from distboost.errors import DataError
 
@@ -139,7 +139,7 @@ _HEADER: dict[str, Callable[[Any], bool]] = {
     "batch_size": _whole(1),
     "final": lambda value: value is None or _is_entry(algorithm=_is_str, parameters=_is_dict)(value),
     "start": lambda value: value in ("kmeans", "random"),
-    "strategy": lambda value: type(value) is str and (value in STRATEGIES or "." in value),
+    "strategy": lambda value: type(value) is str and (value in (*STRATEGIES, *FORMER) or "." in value),
     "pool_fraction": lambda value: type(value) is float and 0 < value <= 1,
     "diversity": lambda value: value == "auto" or _whole(1)(value),
     "audit": lambda value: type(value) is float and 0 <= value <= 1,

@@ -12,6 +12,8 @@ import pytest
 import zarr
 
 from distboost.active import pool_search, resume
+from distboost.active.ledger import Ledger
+from distboost.active.records import to_line
 from distboost.errors import DataError, StoreError
 from tests.active.sessions import committee, learner, state
 
@@ -325,9 +327,7 @@ def test_a_function_that_others_ask_by(two, problem):
     taught(ann, problem[1])
     bob.strategy = by_number
     assert bob.query(2).tolist() == sorted(set(range(300)) - set(ann.labelled_.tolist()))[:2]
-    with pytest.raises(
-        DataError, match=r"asks by the function .*by_number now, which it does not contain. Pass it"
-    ):
+    with pytest.raises(DataError, match=r"asks by .*by_number now, which is none of .*Pass that function"):
         ann.query()
     ann.strategy = by_number
     assert len(ann.query()) == 10
@@ -399,3 +399,16 @@ def test_a_search_that_fails_is_recorded(two, problem, log, monkeypatch):
     event = two[0].ledger.events[-1]
     assert (event["error"], event["by"]) == ("OSError: no route", "ann")
     assert learner(problem[0], log=log).n_open_ == 260
+
+
+def test_a_log_of_a_strategy_that_is_gone(problem, tmp_path):
+    """Its labels are there. It asks for rows by another strategy, as soon as one is set."""
+    X, y = problem
+    log = tmp_path / "log"
+    log.write_text(to_line({**learner(X).ledger.header, "strategy": "votes"}))
+    assert Ledger.from_log(log).teach(range(50), y[:50]) is None
+    with pytest.raises(DataError, match=r"asks by votes, which is none of margin, .*Pass .*strategy"):
+        resume(log, X)
+    found = resume(log, X, strategy="margin")
+    assert len(found.query()) == 10
+    assert resume(log, X).strategy == "margin"
