@@ -28,7 +28,7 @@ from distboost.errors import DataError
 
 
 @dataclass(eq=False, repr=False)
-class Known:
+class LabelState:
     """What is known of a pool and its labels: the sum of all events."""
 
     header: dict[str, Any]  # the settings of the work, as JSON values
@@ -195,29 +195,29 @@ class Event:
         if not is_right:
             raise ValueError(f"it says {self.record!r:.100}")
 
-    def check(self, known: Known) -> None:
-        """Raise ValueError unless this is possible after all that is known."""
+    def check(self, state: LabelState) -> None:
+        """Raise ValueError unless this is possible after all that is state."""
         for row in self.rows:
-            if not 0 <= row < known.n_rows:
-                raise DataError(f"row {row} is not in the pool, which has rows 0 to {known.n_rows - 1}.")
+            if not 0 <= row < state.n_rows:
+                raise DataError(f"row {row} is not in the pool, which has rows 0 to {state.n_rows - 1}.")
         if len(set(self.rows)) < len(self.rows):
             row = next(row for place, row in enumerate(self.rows) if row in self.rows[:place])
             raise DataError(f"row {row} is given twice. Teach each row once.")
-        self.check_own(known)
+        self.check_own(state)
         if type(self.value) is dict and "labels" in self.value:
-            known.check_labels(self.value)
-        learned = not (self.rows and known.labelled.keys().isdisjoint(self.rows))
-        if known.header["warm_start"] and self.unlearns and learned:
+            state.check_labels(self.value)
+        learned = not (self.rows and state.labelled.keys().isdisjoint(self.rows))
+        if state.header["warm_start"] and self.unlearns and learned:
             raise DataError(
                 "a committee that grows (``warm_start=True``) keeps what it learned: labels can neither be corrected nor "
                 "withdrawn, nor rows seeded. Begin a new log without it, and teach that."
             )
 
-    def check_own(self, known: Known) -> None:
+    def check_own(self, state: LabelState) -> None:
         """Raise ValueError unless this kind of event is."""
 
-    def apply(self, known: Known) -> None:
-        """Change what is known."""
+    def apply(self, state: LabelState) -> None:
+        """Change what is state."""
 
 
 KINDS: dict[str, type[Event]] = {}
@@ -241,16 +241,16 @@ class Asked(Event):
     form = are_rows
     more: ClassVar = {"until": is_time, "audit": are_rows, "again": are_rows}
 
-    def check_own(self, known: Known) -> None:
+    def check_own(self, state: LabelState) -> None:
         again = set(self.record.get("again", ()))
         for row in self.rows:
-            if what := known.taken(row, self.by, self.at, row in again):
-                raise DataError(f"row {row} {what}{said(known.last(row))}.")
+            if what := state.taken(row, self.by, self.at, row in again):
+                raise DataError(f"row {row} {what}{said(state.last(row))}.")
 
-    def apply(self, known: Known) -> None:
-        known.open |= dict.fromkeys(self.rows, self.record)
-        known.audited.update(set(self.rows).intersection(self.record.get("audit", ())))
-        known.n_queries += "again" not in self.record
+    def apply(self, state: LabelState) -> None:
+        state.open |= dict.fromkeys(self.rows, self.record)
+        state.audited.update(set(self.rows).intersection(self.record.get("audit", ())))
+        state.n_queries += "again" not in self.record
 
 
 class Taught(Event):
@@ -259,17 +259,17 @@ class Taught(Event):
     form = _LABELLED
     more: ClassVar = {"seconds": is_time}
 
-    def check_own(self, known: Known) -> None:
-        told = [row for row in self.rows if row in known.labelled and not known.asks_again(row, self.by)]
-        known.refuse(told, "was taught already, as {label!r}{said}. Teach each row once, or correct it.")
+    def check_own(self, state: LabelState) -> None:
+        told = [row for row in self.rows if row in state.labelled and not state.asks_again(row, self.by)]
+        state.refuse(told, "was taught already, as {label!r}{said}. Teach each row once, or correct it.")
 
-    def apply(self, known: Known) -> None:
+    def apply(self, state: LabelState) -> None:
         for row, label in zip(self.rows, self.value["labels"], strict=True):
-            if row not in known.labelled:
-                known.labelled[row], known.opinions[row], known.origins[row] = label, {}, self.record
-            known.opinions[row][self.by] = label
-            known.skipped.pop(row, None)
-            known.undecided.pop(row, None)
+            if row not in state.labelled:
+                state.labelled[row], state.opinions[row], state.origins[row] = label, {}, self.record
+            state.opinions[row][self.by] = label
+            state.skipped.pop(row, None)
+            state.undecided.pop(row, None)
 
 
 class Corrected(Event):
@@ -279,17 +279,17 @@ class Corrected(Event):
     more: ClassVar = {"seconds": is_time}
     unlearns = True
 
-    def check_own(self, known: Known) -> None:
-        unknown = [row for row in self.rows if row not in known.labelled]
-        known.refuse(unknown, "has no label to correct{said}. Teach it.")
+    def check_own(self, state: LabelState) -> None:
+        unknown = [row for row in self.rows if row not in state.labelled]
+        state.refuse(unknown, "has no label to correct{said}. Teach it.")
 
-    def apply(self, known: Known) -> None:
+    def apply(self, state: LabelState) -> None:
         for row, label in zip(self.rows, self.value["labels"], strict=True):
-            known.labelled[row], known.origins[row] = label, self.record
-            if known.opinions[row].keys() == {self.by}:
-                known.opinions[row][self.by] = label
+            state.labelled[row], state.origins[row] = label, self.record
+            if state.opinions[row].keys() == {self.by}:
+                state.opinions[row][self.by] = label
             else:
-                known.settled.add(row)
+                state.settled.add(row)
 
 
 class Withdrawn(Event):
@@ -298,15 +298,15 @@ class Withdrawn(Event):
     form = are_some
     unlearns = True
 
-    def check_own(self, known: Known) -> None:
-        unknown = [row for row in self.rows if row not in known.latest]
-        known.refuse(unknown, "was neither asked for nor taught{said}. Leave it out.")
+    def check_own(self, state: LabelState) -> None:
+        unknown = [row for row in self.rows if row not in state.latest]
+        state.refuse(unknown, "was neither asked for nor taught{said}. Leave it out.")
 
-    def apply(self, known: Known) -> None:
+    def apply(self, state: LabelState) -> None:
         for row in self.rows:
-            for of_rows in (known.labelled, known.opinions, known.origins, known.skipped, known.undecided):
+            for of_rows in (state.labelled, state.opinions, state.origins, state.skipped, state.undecided):
                 of_rows.pop(row, None)
-            known.settled.discard(row)
+            state.settled.discard(row)
 
 
 class Skipped(Event):
@@ -314,12 +314,12 @@ class Skipped(Event):
 
     form = is_entry(rows=are_some, why=records.is_text)
 
-    def check_own(self, known: Known) -> None:
-        told = [row for row in self.rows if row in known.labelled]
-        known.refuse(told, "was taught already, as {label!r}{said}. Teach each row once, or correct it.")
+    def check_own(self, state: LabelState) -> None:
+        told = [row for row in self.rows if row in state.labelled]
+        state.refuse(told, "was taught already, as {label!r}{said}. Teach each row once, or correct it.")
 
-    def apply(self, known: Known) -> None:
-        known.skipped |= dict.fromkeys(self.rows, self.value["why"])
+    def apply(self, state: LabelState) -> None:
+        state.skipped |= dict.fromkeys(self.rows, self.value["why"])
 
 
 class Unsure(Event):
@@ -328,9 +328,9 @@ class Unsure(Event):
     form = are_some
     check_own = Taught.check_own
 
-    def apply(self, known: Known) -> None:
+    def apply(self, state: LabelState) -> None:
         for row in self.rows:
-            known.undecided.setdefault(row, set()).add(self.by)
+            state.undecided.setdefault(row, set()).add(self.by)
 
 
 class Seeded(Event):
@@ -339,8 +339,8 @@ class Seeded(Event):
     form = is_entry(x=records.are_values, labels=lambda value: are_labels(value) and len(value) > 0)
     unlearns = True
 
-    def apply(self, known: Known) -> None:
-        known.seeds.append(self.value)
+    def apply(self, state: LabelState) -> None:
+        state.seeds.append(self.value)
 
 
 class Setting(Event):
@@ -348,8 +348,8 @@ class Setting(Event):
 
     form = records.is_one_of(SETTINGS)
 
-    def apply(self, known: Known) -> None:
-        known.settings |= self.value
+    def apply(self, state: LabelState) -> None:
+        state.settings |= self.value
 
 
 class Extended(Event):
@@ -357,14 +357,14 @@ class Extended(Event):
 
     form = records.whole(1)
 
-    def check_own(self, known: Known) -> None:
-        if self.value < known.n_rows:
+    def check_own(self, state: LabelState) -> None:
+        if self.value < state.n_rows:
             raise DataError(
-                f"the pool has {self.value} rows, but the log knows of {known.n_rows}. Pass all of them: ``extend(pool)``."
+                f"the pool has {self.value} rows, but the log knows of {state.n_rows}. Pass all of them: ``extend(pool)``."
             )
 
-    def apply(self, known: Known) -> None:
-        known.n_rows = self.value
+    def apply(self, state: LabelState) -> None:
+        state.n_rows = self.value
 
 
 class Trained(Event):
@@ -372,16 +372,16 @@ class Trained(Event):
 
     form = records.whole(1)
 
-    def check_own(self, known: Known) -> None:
-        last, labels = known.trained[-1] if known.trained else 0, known.labels
-        grows = known.header["warm_start"] and last < self.value <= len(labels)
+    def check_own(self, state: LabelState) -> None:
+        last, labels = state.trained[-1] if state.trained else 0, state.labels
+        grows = state.header["warm_start"] and last < self.value <= len(labels)
         if not (grows and len(set(labels[: self.value])) > 1):
             raise ValueError(
                 f"it says that the committee was trained with {self.value} of {len(labels)} rows"
             )
 
-    def apply(self, known: Known) -> None:
-        known.trained.append(self.value)
+    def apply(self, state: LabelState) -> None:
+        state.trained.append(self.value)
 
 
 class Note(Event):
@@ -395,8 +395,8 @@ class Note(Event):
         }
     )
 
-    def apply(self, known: Known) -> None:
-        known.notes |= self.value
+    def apply(self, state: LabelState) -> None:
+        state.notes |= self.value
 
 
 class Error(Event):

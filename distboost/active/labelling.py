@@ -10,8 +10,9 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.metrics import accuracy_score, cohen_kappa_score
+from sklearn.metrics import accuracy_score
 
+from distboost.active.agreement import kappa
 from distboost.active.curve import LearningCurve, Point
 from distboost.active.drawing import sampled_rows
 from distboost.active.pool import take_rows
@@ -163,9 +164,7 @@ class _CurveRecorder:
                 self.stop_set = pool.take(rows, runtime)
         predicted = committee.predict(self.stop_set)
         if self.previous is not None:
-            # Kappa is undefined where all rows are of one class.
-            same = np.array_equal(predicted, self.previous)
-            self.agreement.append(1.0 if same else float(cohen_kappa_score(predicted, self.previous)))
+            self.agreement.append(kappa(predicted, self.previous))
         self.previous = predicted
 
     def _outcome(self, curve: LearningCurve) -> str:

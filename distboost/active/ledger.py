@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from distboost.active import records
-from distboost.active.events import Known, event_of
+from distboost.active.events import LabelState, event_of
 from distboost.active.lessons import Lessons
 from distboost.active.records import SETTINGS, checked_labels
 from distboost.errors import DataError, StoreError
@@ -39,7 +39,7 @@ except ImportError:  # Windows
 clock = time.time  # of the events
 
 
-class Ledger(Known, Lessons):
+class Ledger(LabelState, Lessons):
     """What is known of a pool, as a log has it. What happens is checked against all that others have recorded.
 
     Parameters

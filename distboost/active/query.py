@@ -496,8 +496,10 @@ class QueryByCommittee(Lessons):
             second = self._to_compare(_part_of(overlap, self.ledger.n_asked_of(by), usual), by)
             n = min(usual - len(second), self._n_open(by)) if second else n
         rows = np.zeros(0, np.int64) if second and (conflicts or not n) else self._ask(n, by, seconds)
-        more = self.ledger.ask(np.array(second, np.int64), rows[:0], by, seconds, again=second)
-        return np.append(rows, np.array(more, np.int64))
+        if second:
+            more = self.ledger.ask(np.array(second, np.int64), rows[:0], by, seconds, again=second)
+            rows = np.append(rows, np.array(more, np.int64))
+        return rows
 
     def _to_compare(self, n: int, by: str) -> list[int]:
         """Return n random ones of the rows that one other person told, or all if there are fewer."""
@@ -559,7 +561,7 @@ class QueryByCommittee(Lessons):
             If labels of fewer than two classes were taught.
         """
         self._keep_up()
-        return advised(Evidence.of(self._final_trainer, self.ledger, self.random_state), self.audit)
+        return advised(Evidence.of(self._final_trainer, self.ledger, self.random_state), self.ledger)
 
     def _size(self, n: int | None, by: str | None) -> int:
         """Return the number of rows to ask for."""

@@ -45,7 +45,7 @@ def export(log: str, out: str, overwrite: bool) -> None:
     ledger = Ledger.from_log(log)
     lines = []
     for row, label in ledger.labelled.items():
-        event = ledger.last(row) or {}
+        event = ledger.origin(row) or {}
         at = when(event["at"]) if "at" in event else None
         lines.append((row, label, event.get("by"), at))
     write_labels(out, ("row", "label", "by", "at"), lines)
@@ -98,6 +98,8 @@ def _described(event: dict[str, Any]) -> str:
         str(row) if labels is None else f"{row} as {labels[k]}" for k, row in enumerate(rows[:MOST_SHOWN])
     ]
     text = f"{kind} {len(rows)} rows: {', '.join(shown)}{', ...' if len(rows) > MOST_SHOWN else ''}"
+    if "again" in event:
+        text += f"; {len(event['again'])} for a second opinion"
     if "until" in event:
         text += f"; until {when(event['until'])}"
     if "seconds" in event:

@@ -13,7 +13,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -33,14 +33,27 @@ _MAX_NAME_LENGTH = 1000  # characters: readers of CSV files have limits
 _FORMULA = re.compile(r"(^|[,;])([\s\"']*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
 
 
-def write_labels_csv(url: str, rows: Sequence[int], values: np.ndarray | None, names: Sequence[str]) -> None:
-    """Write rows with empty labels, and their values (n_rows, n_names) if given."""
+def write_labels_csv(
+    url: str,
+    rows: Sequence[int],
+    values: np.ndarray | None,
+    names: Sequence[str],
+    opinions: Mapping[int, Mapping[str | None, Any]] | None = None,
+) -> None:
+    """Write rows with empty labels; what people said of them, and their values (n_rows, n_names), if given."""
+    said = [] if opinions is None else ["said"]
     text = io.StringIO(newline="")
     sheet = csv.writer(text, lineterminator="\n")
-    sheet.writerow([ROW, LABEL, *(map(_name, names) if values is not None else ())])
+    sheet.writerow([ROW, LABEL, *said, *(map(_name, names) if values is not None else ())])
     for place, row in enumerate(rows):
-        sheet.writerow([row, "", *(() if values is None else map(_cell, values[place]))])
+        told = [] if opinions is None else [opinions_text(opinions.get(row, {}))]
+        sheet.writerow([row, "", *told, *(() if values is None else map(_cell, values[place]))])
     publish(url, text.getvalue().encode())
+
+
+def opinions_text(told: Mapping[str | None, Any]) -> str:
+    """Return what people said of a row, in one line."""
+    return not_a_formula(visible("; ".join(f"{by or 'nobody'}: {label}" for by, label in told.items())))
 
 
 def _name(name: str) -> str:

@@ -13,7 +13,7 @@ import pytest
 import zarr
 
 from distboost.active import resume
-from tests.active.commands import SMALL, asked, begun, fail, label, run, write
+from tests.active.commands import SMALL, asked, begun, fail, label, run, sheet, write
 
 
 def ask(files, by, tmp_path, *more):
@@ -111,6 +111,49 @@ def test_settings_change_and_the_pool_grows(data, files, blobs, tmp_path):
     assert "160 of 4 features" in status
     assert "batch_size=7" in status
     assert "extended 160" in run("log", "--log", log)
+
+
+def test_rows_that_two_people_label(data, files, tmp_path):
+    log, out, rows = begun(data, files, "--by", "ann", "--classes", "a,b")
+    run("tell", "--log", log, "--labels", write(out, dict(zip(rows, "ab" * 6, strict=True))), "--by", "ann")
+    bob = tmp_path / "bob.csv"
+    assert "--overlap goes with --by" in fail("ask", "--log", log, "--out", bob, "--overlap", 1, code=2)
+    run("ask", "--log", log, "--out", bob, "--by", "bob", "--overlap", 1)
+    again = asked(bob)
+    assert set(again) <= set(rows)
+    labels = dict(zip(again, "baaa", strict=True))
+    said = run("tell", "--log", log, "--labels", write(bob, labels), "--by", "bob")
+    assert "0 labels told, 4 second opinions, 12 in all" in said
+    before = log.read_bytes()
+    run("tell", "--log", log, "--labels", bob, "--by", "bob")
+    run("ask", "--log", log, "--out", bob, "--by", "bob")  # all of the file was told
+    assert log.read_bytes().startswith(before)
+    known = resume(log).ledger
+    differ = [row for row in rows if row in labels and known.labelled[row] != labels[row]]
+    assert known.conflicts == differ
+    status = " ".join(run("status", "--log", log).split())
+    assert "ann and bob: kappa" in status
+    assert "on 4 rows" in status
+    assert "people differ" in status
+    carol = tmp_path / "carol.csv"
+    run("ask", "--log", log, "--out", carol, "--by", "carol", "--conflicts")
+    assert asked(carol) == differ
+    assert sheet(carol)[1][2].startswith("ann: ")
+    run(
+        "tell",
+        "--log",
+        log,
+        "--labels",
+        write(carol, dict.fromkeys(differ, "b")),
+        "--by",
+        "carol",
+        "--correct",
+    )
+    assert resume(log).ledger.conflicts == []
+    assert "people differ" not in run("status", "--log", log)
+    assert "no row on which people differ" in fail(
+        "ask", "--log", log, "--out", carol, "--by", "carol", "--conflicts"
+    )
 
 
 # Other programs.
