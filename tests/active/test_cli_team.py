@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -200,13 +201,13 @@ def test_what_is_exported(data, files, tmp_path):
     assert [line["label"] for line in sheet] == ["'=x", "b"]
 
 
-def task(row, *choices, **more):
+def task(row, *choices, name="row", **more):
     results = [
         {"type": "choices", "from_name": "c", "to_name": "t", "value": {"choices": [c]}} for c in choices
     ]
     return {
         "id": 1,
-        "data": {"row": row, "text": "t"},
+        "data": {name: row, "text": "t"},
         "annotations": [{"result": results, "completed_by": 1, **more}],
     }
 
@@ -223,6 +224,55 @@ def test_label_studio(data, files, tmp_path):
     assert "row 3 as 'dog'" in fail("import", "--log", log, "--labels", path, "--correct").replace(
         "labels ", ""
     )
+
+
+@pytest.mark.parametrize("form", ["zarr", "parquet", "numbers"])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "json", "tasks.json"])
+def test_labels_by_key(kind, form, data, files, tmp_path):
+    log, _, _ = begun(data, files)
+    keys = [5 * row for row in range(160)] if form == "numbers" else [f"case {row}" for row in range(160)]
+    at = tmp_path / ("keys.parquet" if form == "parquet" else "keys")
+    if form == "parquet":
+        pyarrow.parquet.write_table(pa.table({"x": keys, "Case": keys}), at, row_group_size=30)
+    else:
+        zarr.create_array(at, data=np.array(keys, None if form == "numbers" else "T"), chunks=(30,))
+    labels = {keys[150]: "a", keys[3]: "b"}
+    path = tmp_path / f"labels.{kind}"
+    if kind == "csv":
+        write(path, labels, "Case,label")
+    elif kind == "parquet":
+        pyarrow.parquet.write_table(pa.table({"Case": [*labels], "label": [*labels.values()]}), path)
+    elif kind == "json":
+        path.write_text(json.dumps([{"Case": key, "label": label} for key, label in labels.items()]))
+    else:
+        path.write_text(json.dumps([task(key, label, name="Case") for key, label in labels.items()]))
+    given = ("import", "--log", log, "--labels", path)
+    assert "2 labels told" in run(*given, "--key", "Case", "--keys", at)
+    assert resume(log).ledger.labelled == {150: "a", 3: "b"}
+    assert "--key and --keys go together" in fail(*given, "--key", "Case", code=2)
+
+
+def test_keys_that_cannot_be(data, files, tmp_path):
+    log, _, _ = begun(data, files)
+    path, before = write(tmp_path / "labels.csv", {"a": 1, "z": 2}, "id,label"), log.read_bytes()
+    keys = {
+        "few": (["a", "z"], "has 2 keys, but the pool has 160 rows"),
+        "twice": (["z", "a", *"z" * 158], "rows 0 and 2 of .*twice have the key 'z'"),
+        "none": (["a", *"b" * 159], "labels 'z' and 0 others that are no keys"),
+    }
+    for name, (values, message) in keys.items():
+        zarr.create_array(tmp_path / name, data=np.array(values, "T"))
+        assert re.search(
+            message, fail("import", "--log", log, "--labels", path, "--key", "id", "--keys", tmp_path / name)
+        )
+    pyarrow.parquet.write_table(pa.table({"x": [1]}), tmp_path / "k.parquet")
+    assert "but no 'id'" in fail(
+        "import", "--log", log, "--labels", path, "--key", "id", "--keys", tmp_path / "k.parquet"
+    )
+    assert "expected 'name' and 'label'" in fail(
+        "import", "--log", log, "--labels", path, "--key", "name", "--keys", tmp_path / "few"
+    )
+    assert log.read_bytes() == before
 
 
 FILES = {
