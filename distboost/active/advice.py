@@ -1,9 +1,10 @@
 """What the labels so far tell: the error of the final model, labels that may be wrong, and what to do next.
 
-All of it follows from predictions for labelled rows by models that have not learned from them (cross-validation).
+Most of it follows from predictions for labelled rows by models that have not learned from them (cross-validation).
 
 * **The error** is that of the *audit rows*, which queries have drawn at random from the pool: they stand for it. Rows that were
   asked for because they are hard do not. The interval is that of Clopper and Pearson (1934).
+* **Agreement** is that of people who have labelled the same rows (`agreement`).
 * **Doubted labels** follow confident learning (Northcutt, Jiang & Chuang 2021): a class is *confident* in a row if its
   probability is at least the mean of that class's probabilities in the rows labelled so. A label is doubted if other classes are
   confident, but its own is not the most probable of them.
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import beta
 
+from distboost.active.agreement import Agreement, agreements_of
 from distboost.active.committee import CommitteeTrainer
 from distboost.active.ledger import Ledger
 from distboost.kernels.random import FOLDS, key, uniforms
@@ -25,6 +27,7 @@ N_FOLDS = 5
 LAST = 50  # labels whose gain is measured
 FEWEST_AUDITED = 20  # with fewer audit rows, the interval is too wide to tell when to stop
 FEWEST_OF_CLASS = 5
+SMALL_KAPPA = 0.6  # of people who understand classes in different ways
 COVERAGE = 0.95
 SMALL_GAIN = 0.05  # of the error: labels that lower it by less are not worth their price
 
@@ -77,6 +80,10 @@ class Advice(NamedTuple):
         By how much the last labels, up to 50, have lowered this estimate.
     doubts : list of Doubt
         Labels to look at again, the least probable first.
+    agreement : list of Agreement
+        Of people who have labelled the same rows.
+    conflicts : list of int
+        Rows on which they differ, and that nobody has corrected.
     next_steps : list of str
         What to do next, in sentences.
     """
@@ -84,6 +91,8 @@ class Advice(NamedTuple):
     error: ErrorEstimate | None
     gain: float | None
     doubts: list[Doubt]
+    agreement: list[Agreement]
+    conflicts: list[int]
     next_steps: list[str]
 
 
@@ -176,15 +185,29 @@ class Evidence(NamedTuple):
         return int(np.count_nonzero((P.argmax(axis=1) != self.codes)[self.is_audited]))
 
 
-def advised(found: Evidence, audit: float) -> Advice:
-    """Return the advice that follows; `audit` is the share of rows that queries draw at random."""
+def advised(found: Evidence, ledger: Ledger) -> Advice:
+    """Return the advice that follows."""
     n, error, gain = int(found.is_audited.sum()), None, None
     if n:
         wrong = found.n_wrong(found.P)
         error = ErrorEstimate(wrong / n, *interval(wrong, n), n)
         gain = None if found.before is None else (found.n_wrong(found.before) - wrong) / n
     doubts = doubts_of(found.rows, found.codes, found.P, found.classes.tolist())
-    return Advice(error, gain, doubts, [*_next_steps(found, error, gain, doubts, audit)])
+    agreement, conflicts = agreements_of(ledger.opinions), ledger.conflicts
+    steps = [
+        *_steps_of_people(agreement, conflicts),
+        *_next_steps(found, error, gain, doubts, ledger.settings["audit"]),
+    ]
+    return Advice(error, gain, doubts, agreement, conflicts, steps)
+
+
+def _steps_of_people(agreement: list[Agreement], conflicts: list[int]) -> Iterator[str]:
+    if conflicts:
+        named = ", ".join(map(str, conflicts[:5]))
+        yield f"Settle {len(conflicts)} rows on which people differ, first {named}: ask for them, and correct them."
+    for (first, second), n, kappa in agreement:
+        if n >= FEWEST_AUDITED and kappa < SMALL_KAPPA:
+            yield f"{first} and {second} agree little. Let them settle what the classes mean."
 
 
 def _next_steps(

@@ -9,6 +9,7 @@ from distboost.active.committee import EXTRA_TREES, default_committee
 from distboost.active.ledger import Ledger
 from distboost.active.pool import Pool
 from distboost.active.query import QueryByCommittee
+from distboost.active.strategies import STRATEGIES
 from distboost.errors import DataError, ModelFormatError
 from distboost.estimators.factory import described
 from distboost.estimators.parameters import RUN_PARAMETERS
@@ -96,9 +97,10 @@ def resume(
     if pool is None:
         raise DataError(f"the log {log} does not say where its pool is. Pass the pool, too.")
     strategy = ledger.settings["strategy"]
-    if "." in strategy and "strategy" not in settings:
+    if strategy not in STRATEGIES and "strategy" not in settings:
         raise DataError(
-            f"the log {log} asks by the function {strategy}, which it does not contain. Pass it: ``strategy=...``"
+            f"the log {log} asks by {strategy}, which is none of {', '.join(STRATEGIES)}. Pass that function, or one of these: "
+            "``strategy=...``"
         )
     if estimator is None:
         estimator = _classifier(header, log)

@@ -7,25 +7,28 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from numbers import Real
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.metrics import accuracy_score, cohen_kappa_score
+from sklearn.metrics import accuracy_score
 
+from distboost.active.agreement import kappa
 from distboost.active.curve import LearningCurve, Point
 from distboost.active.drawing import sampled_rows
-from distboost.active.pool import Pool, take_rows
+from distboost.active.pool import take_rows
 from distboost.active.strategies import name_of
 from distboost.data.checks import load_labels
 from distboost.data.source import warn_about
 from distboost.errors import ArgumentError, DataError
-from distboost.estimators.base import BoostingClassifier
 from distboost.inputs.choose import adapter_of
 from distboost.io.phases import Phases
 from distboost.io.progress import SHORT, display
 from distboost.kernels.random import STOP_SET, key
 from distboost.runtime.local import LocalRuntime
 from distboost.training.loop import one_stops
+
+if TYPE_CHECKING:
+    from distboost.active.query import QueryByCommittee
 
 TARGET_ERROR = "target error"
 LABEL_BUDGET = "label budget"
@@ -35,38 +38,6 @@ CALLBACK = "callback"
 
 STOP_ROWS = 2000  # of the pool, whose predictions successive committees are compared on
 STOP_WINDOW = 3  # agreements that are averaged
-
-
-class Teachable(Protocol):
-    """What the loop needs of `QueryByCommittee`."""
-
-    estimator: Any
-    home: BoostingClassifier
-    pool: Pool
-    n_initial: int
-    batch_size: int
-    strategy: Any
-    random_state: int
-    verbose: int
-    phases: Phases | None
-
-    @property
-    def labelled_(self) -> np.ndarray: ...
-
-    def asked_of(self, by: str | None = None) -> np.ndarray: ...
-
-    @property
-    def n_open_(self) -> int: ...
-
-    @property
-    def has_committee_(self) -> bool: ...
-
-    @property
-    def model_(self) -> BoostingClassifier: ...
-
-    def query(self, n: int | None = None) -> np.ndarray: ...
-
-    def teach(self, rows: Any, labels: Any) -> object: ...
 
 
 class StoppingCriteria(NamedTuple):
@@ -120,7 +91,7 @@ def as_callbacks(callbacks: Any) -> tuple[Callable[[LearningCurve], Any], ...]:
     return tuple(callbacks)
 
 
-def run_labelling(learner: Teachable, oracle: Any, criteria: StoppingCriteria) -> LearningCurve:
+def run_labelling(learner: QueryByCommittee, oracle: Any, criteria: StoppingCriteria) -> LearningCurve:
     """Run the loop of Huang 2009, algorithm 4. Departure: it stops for other reasons than an exhausted pool, too."""
     criteria.check()
     ask = _as_function(oracle, learner)
@@ -137,7 +108,7 @@ def run_labelling(learner: Teachable, oracle: Any, criteria: StoppingCriteria) -
     return curve
 
 
-def _next_rows(learner: Teachable, max_labels: int | None) -> np.ndarray:
+def _next_rows(learner: QueryByCommittee, max_labels: int | None) -> np.ndarray:
     """Return the rows that still have no answer, or else those of a new query."""
     n_left = None if max_labels is None else max_labels - len(learner.labelled_)
     if len(asked := learner.asked_of()):
@@ -149,7 +120,7 @@ def _next_rows(learner: Teachable, max_labels: int | None) -> np.ndarray:
 class _CurveRecorder:
     """Trains the committee, adds a point to the curve, and sets the curve's outcome when a criterion is met."""
 
-    def __init__(self, learner: Teachable, criteria: StoppingCriteria):
+    def __init__(self, learner: QueryByCommittee, criteria: StoppingCriteria):
         self.learner, self.criteria = learner, criteria
         self.evaluation = None
         if criteria.eval_set is not None:
@@ -193,9 +164,7 @@ class _CurveRecorder:
                 self.stop_set = pool.take(rows, runtime)
         predicted = committee.predict(self.stop_set)
         if self.previous is not None:
-            # Kappa is undefined where all rows are of one class.
-            same = np.array_equal(predicted, self.previous)
-            self.agreement.append(1.0 if same else float(cohen_kappa_score(predicted, self.previous)))
+            self.agreement.append(kappa(predicted, self.previous))
         self.previous = predicted
 
     def _outcome(self, curve: LearningCurve) -> str:
@@ -228,7 +197,7 @@ def _evaluation(X: Any, y: Any, missing_chunks: str) -> tuple[Any, np.ndarray]:
     return X, load_labels(labels, "``eval_set y``", 0)
 
 
-def _as_function(oracle: Any, learner: Teachable) -> Callable[[np.ndarray], Any]:
+def _as_function(oracle: Any, learner: QueryByCommittee) -> Callable[[np.ndarray], Any]:
     """Return a function that gives the labels of rows."""
     if callable(oracle):
         function: Callable[[np.ndarray], Any] = oracle
@@ -259,7 +228,7 @@ def _answers(ask: Callable[[np.ndarray], Any], rows: np.ndarray) -> Any:
 
 @contextmanager
 def _progress_shown(
-    learner: Teachable, criteria: StoppingCriteria
+    learner: QueryByCommittee, criteria: StoppingCriteria
 ) -> Iterator[Callable[[LearningCurve], None]]:
     """Yield a function that draws the progress bar; it draws nothing unless the learner is verbose."""
     if not learner.verbose:

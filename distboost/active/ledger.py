@@ -14,16 +14,17 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from distboost.active import records
-from distboost.active.records import SETTINGS, check_kind, checked_labels, kind_of, rows_of, said
+from distboost.active.events import LabelState, event_of
+from distboost.active.lessons import Lessons
+from distboost.active.records import SETTINGS, checked_labels
 from distboost.errors import DataError, StoreError
 from distboost.io.files import read_local
 from distboost.io.publishing import force_names
@@ -38,8 +39,8 @@ except ImportError:  # Windows
 clock = time.time  # of the events
 
 
-class Ledger:
-    """Which rows of a pool were asked for and which were taught, by whom.
+class Ledger(LabelState, Lessons):
+    """What is known of a pool, as a log has it. What happens is checked against all that others have recorded.
 
     Parameters
     ----------
@@ -47,49 +48,10 @@ class Ledger:
         The settings of the work, as JSON values.
     log : str, path or None
         File on a local disk; if it exists, the work resumes from it. None: nothing outlives the process.
-
-    Attributes
-    ----------
-    n_rows : int
-        Number of rows of the pool.
-    settings : dict
-        Those entries of the header that may change, as they are now.
-    labelled : dict
-        Rows taught and their labels, in the order taught.
-    skipped : dict
-        Rows that are never asked for, and why.
-    undecided : dict
-        Rows that some people cannot tell, and these people.
-    seeds : list of dict
-        Labelled rows from outside the pool: x, their values or where they are, and labels.
-    audited : set of int
-        Rows that were asked for at random, so that they stand for the pool.
-    n_queries : int
-    trained : list of int
-        For each run of a committee that grows: how many of the rows it learned from.
-    notes : dict
-        What else is needed to resume, as JSON values; the latest of each name.
-    events : list of dict
-        All of the above, as it happened.
     """
 
     def __init__(self, header: dict[str, Any], log: str | os.PathLike[str] | None):
-        self.header = {"distboost": "labels", "version": records.VERSION, **header}
-        self.n_rows: int = header["pool"][0]
-        self.settings = {name: header[name] for name in SETTINGS}
-        self.labelled: dict[int, Any] = {}
-        self.skipped: dict[int, str] = {}
-        self.seeds: list[dict[str, Any]] = []
-        self.audited: set[int] = set()
-        self.n_queries = 0
-        self.trained: list[int] = []
-        self.notes: dict[str, Any] = {}
-        self.events: list[dict[str, Any]] = []
-        # The event that asked for a row, though its time may be over.
-        self._open: dict[int, dict[str, Any]] = {}
-        self.undecided: dict[int, set[str | None]] = {}
-        self._last: dict[int, dict[str, Any]] = {}  # the latest event of each row
-        self._latest = 0.0  # the time of the latest event
+        super().__init__({"distboost": "labels", "version": records.VERSION, **header})
         self._log = None if log is None else LabelLog(log, self._hear)
         if self._log is not None:
             given = json.loads(json.dumps(self.header))
@@ -106,52 +68,47 @@ class Ledger:
             )
         return cls(header, log)
 
-    # What is known.
-
-    @property
-    def rows(self) -> list[int]:
-        """Rows taught so far, in the order taught."""
-        return list(self.labelled)
-
-    @property
-    def labels(self) -> list[Any]:
-        """Their labels, as they are now."""
-        return list(self.labelled.values())
-
-    @property
-    def seed_labels(self) -> list[Any]:
-        """The labels of the rows from outside the pool."""
-        return [label for seed in self.seeds for label in seed["labels"]]
+    # What is known now.
 
     @property
     def asked(self) -> list[int]:
-        """Rows that were asked for and are still with somebody, in the order asked."""
-        now = self._now()
-        return [row for row, event in self._open.items() if now < event.get("until", math.inf)]
+        """Rows without a label that are with somebody, in the order asked."""
+        return [row for row, _ in self._held() if row not in self.labelled]
 
     def asked_of(self, by: str | None) -> list[int]:
-        """Return those that this person was asked for."""
-        return [row for row in self.asked if self._open[row].get("by") == by]
+        """Return the rows that this person was asked for, also for a second opinion."""
+        return [row for row, event in self._held() if event.get("by") == by]
+
+    def _held(self) -> list[tuple[int, dict[str, Any]]]:
+        now = self._now()
+        return [(row, event) for row, event in self.open.items() if now < event.get("until", math.inf)]
 
     @property
     def is_new(self) -> bool:
         """Whether nothing is known of any row."""
-        return not self._last and not self.seeds
-
-    def last(self, row: int) -> dict[str, Any] | None:
-        """Return the latest event of a row."""
-        return self._last.get(row)
-
-    @property
-    def classes(self) -> np.ndarray | None:
-        """The valid labels (n_classes,); None if any label is valid."""
-        declared = self.header["classes"]
-        return None if declared is None else np.array(declared)
+        return not self.latest and not self.seeds
 
     def excluded(self, by: str | None = None) -> np.ndarray:
         """Return the rows that no query of this person returns now, ascending."""
         unsure = [row for row, people in self.undecided.items() if by in people]
         return np.unique(np.array([*self.labelled, *self.asked, *self.skipped, *unsure], np.int64))
+
+    def conflicts_for(self, by: str) -> list[int]:
+        """Return the rows on which people differ, and that this person may be asked for now."""
+        return self._may_compare(self.conflicts, by)
+
+    def told_by_one_other(self, by: str) -> list[int]:
+        """Return the rows that one other person told, that nobody corrected, and that this person may be asked for now."""
+        alone = (row for row, told in self.opinions.items() if len(told) == 1 and row not in self.settled)
+        return self._may_compare(alone, by)
+
+    def _may_compare(self, rows: Iterable[int], by: str) -> list[int]:
+        now = self._now()
+        return [row for row in rows if not self.taken(row, by, now, again=True)]
+
+    def n_asked_of(self, by: str) -> int:
+        """Return the number of rows that this person was ever asked for."""
+        return sum(len(event["asked"]) for event in self.events if "asked" in event and event.get("by") == by)
 
     def text(self) -> str:
         """Return the content of a log of all that happened so far."""
@@ -165,120 +122,97 @@ class Ledger:
             self._log.read()
 
     def ask(
-        self, rows: np.ndarray, audit: np.ndarray, by: str | None = None, seconds: float | None = None
+        self,
+        rows: np.ndarray,
+        audit: np.ndarray,
+        by: str | None = None,
+        seconds: float | None = None,
+        again: Collection[int] = (),
     ) -> list[int]:
         """Record a query that found these rows; return those that nobody has taken since, which are of this person now.
 
-        With `seconds`, they come free after that time. Those of `audit` were drawn at random.
+        With `seconds`, they come free after that time. Those of `audit` were drawn at random, those of `again` have labels.
         """
 
-        def still_free() -> list[int] | None:
+        def still_free() -> list[int]:
             now = self._now()
-            return [row for row in rows.tolist() if not self._taken(row, by, now)] or None
+            return [row for row in rows.tolist() if not self.taken(row, by, now, row in again)]
 
         until = None if seconds is None else self._now() + seconds
-        return rows_of(
-            self._add("asked", still_free, by, until=until, audit=audit.tolist() or None) or {"asked": []}
-        )
-
-    def teach(self, rows: Any, labels: Any, by: str | None = None, seconds: float | None = None) -> None:
-        """Record labels; raise DataError and record none if one is invalid."""
-        self._add_labels("taught", rows, labels, by, seconds)
-
-    def correct(self, rows: Any, labels: Any, by: str | None = None, seconds: float | None = None) -> None:
-        """Record other labels of rows that have some."""
-        self._add_labels("corrected", rows, labels, by, seconds)
-
-    def _add_labels(self, kind: str, rows: Any, labels: Any, by: str | None, seconds: float | None) -> None:
-        if seconds is not None:
-            if not (isinstance(seconds, Real) and records.is_time(float(seconds))):
-                raise DataError(f"seconds are {seconds!r:.100}. Pass a number of at least 0.")
-            seconds = float(seconds)
-        listed, known = _listed(rows), checked_labels(labels).tolist()
-        value = {"rows": listed, "labels": known}
-        self._add(kind, lambda: value if listed or known else None, by, seconds=seconds)
-
-    def withdraw(self, rows: Any, by: str | None = None) -> None:
-        """Record that nothing said of these rows counts: they may be asked for again."""
-        self._add("withdrawn", lambda: _listed(rows) or None, by)
-
-    def skip(self, rows: Any, why: str = "", by: str | None = None) -> None:
-        """Record rows that are never to be asked for."""
-        if not records.is_text(why):
-            raise DataError(
-                f"why is {why!r:.100}. Pass text of at most {records.MAX_TEXT_LENGTH} characters."
-            )
-        self._add("skipped", lambda: {"rows": listed, "why": why} if (listed := _listed(rows)) else None, by)
-
-    def unsure(self, rows: Any, by: str | None = None) -> None:
-        """Record rows that this person cannot tell."""
-        self._add("unsure", lambda: _listed(rows) or None, by)
+        beside = {"audit": audit.tolist() or None, "again": [*again] or None}
+        made = self.record("asked", still_free, by, until=until, **beside)
+        return [] if made is None else records.rows_of(made)
 
     def seed(self, x: list[Any] | str, labels: Any, by: str | None = None) -> None:
         """Record labelled rows from outside the pool: their values, or where they are."""
         known = checked_labels(labels).tolist()
-        self._add("seeded", lambda: {"x": x, "labels": known} if known else None, by)
+        self.record("seeded", {"x": x, "labels": known} if known else None, by)
 
     def extend(self, n_rows: int, by: str | None = None) -> None:
         """Record that the pool has grown to this many rows."""
-        self._add("extended", lambda: n_rows if n_rows != self.n_rows else None, by)
+        self.record("extended", lambda: n_rows if n_rows != self.n_rows else None, by)
 
     def set(self, name: str, value: Any, by: str | None = None) -> None:
         """Record a setting, unless it is what it was."""
         if self.settings[name] != value:
-            self._add("setting", lambda: {name: value} if self.settings[name] != value else None, by)
+            self.record("setting", lambda: {name: value} if self.settings[name] != value else None, by)
 
     def train(self, n: int) -> bool:
         """Record that the committee was trained on the first n rows taught; return False if others trained it otherwise."""
         known = self.trained[:]
-        self._add("trained", lambda: n if self.trained == known else None)
+        self.record("trained", lambda: n if self.trained == known else None)
         return self.trained == [*known, n]
 
     def note(self, name: str, value: Any) -> None:
         """Record a note, unless it equals the last one of this name."""
         if self.notes.get(name) != value:
-            self._add("note", lambda: {name: value} if self.notes.get(name) != value else None)
+            self.record("note", lambda: {name: value} if self.notes.get(name) != value else None)
 
     def fail(self, error: BaseException, by: str | None = None) -> None:
         """Record that a query failed."""
         text = f"{type(error).__name__}: {error}".encode(errors="replace").decode()
-        self._add("error", lambda: text[: records.MAX_TEXT_LENGTH], by)
+        self.record("error", text[: records.MAX_TEXT_LENGTH], by)
 
     def _now(self) -> float:
         """Return the time, which does not go back."""
-        return max(round(clock(), 3), self._latest)
+        return max(round(clock(), 3), self.time)
 
-    def _add(self, kind: str, value: Callable[[], Any], by: str | None = None, **more: Any) -> Any:
-        """Record an event, and return its record; None if its value is None, once all is heard that others have recorded."""
+    def record(self, kind: str, value: Any, by: str | None = None, **more: Any) -> Any:
+        """Record an event, and return its record; None if there is none, as the value is None or no rows.
+
+        The value may be a function, which is called once all is heard that others have recorded.
+        """
         if by is not None and not records.is_person(by):
             raise DataError(f"by is {by!r:.100}. Pass the name of a person, in one line.")
 
-        def record() -> dict[str, Any] | None:
-            found = value()
-            if found is None:
+        def made() -> dict[str, Any] | None:
+            found = value() if callable(value) else value
+            if found is None or found == []:
                 return None
             about = {"by": by, "at": self._now(), **more}
-            made = {kind: found, **{name: said for name, said in about.items() if said is not None}}
-            self._check(made)
-            records.check_record(made)
-            return made
+            event = event_of(
+                {kind: found, **{name: said for name, said in about.items() if said is not None}}
+            )
+            event.check(self)
+            event.check_form()
+            return event.record
 
-        made = record() if self._log is None else self._log.append(record)
-        if made is not None:
-            self._apply(made)
-        return made
+        record = made() if self._log is None else self._log.append(made)
+        if record is not None:
+            self.take(event_of(record))
+        return record
 
     # What a line does.
 
     def _hear(self, record: dict[str, Any], is_header: bool) -> None:
         """Take up a line of the log; raise ValueError if it is not possible after those before."""
         if is_header:
-            self.header = record
-            self.n_rows, self.settings = record["pool"][0], {name: record[name] for name in SETTINGS}
+            self.begin(record)
             return
-        records.check_record(record)
-        self._check(record)
-        self._apply(record)
+        event = event_of(record)
+        event.check_form()
+        event.check(self)
+        self.take(event)
 
     def _check_header(self, given: dict[str, Any], path: Path) -> None:
         """Raise DataError if the header of the log is that of other work."""
@@ -287,144 +221,6 @@ class Ledger:
         found = {**self.header, "pool": [given["pool"][0], self.header["pool"][1]]}
         if found != ours:
             raise other_work(path, *_difference(found, ours))
-
-    def _check(self, record: dict[str, Any]) -> None:
-        """Raise ValueError unless this event is possible after those before."""
-        kind, rows = kind_of(record), rows_of(record)
-        self._check_rows(rows)
-        if kind == "asked":
-            for row in rows:
-                if what := self._taken(row, record.get("by"), record.get("at", 0)):
-                    raise DataError(f"row {row} {what}{said(self._last.get(row))}.")
-        elif kind in ("taught", "skipped", "unsure"):
-            self._refuse(
-                rows,
-                self.labelled,
-                "was taught already, as {label!r}{said}. Teach each row once, or correct it.",
-            )
-        elif kind == "corrected":
-            unknown = [row for row in rows if row not in self.labelled]
-            self._refuse(rows, unknown, "has no label to correct{said}. Teach it.")
-        elif kind == "withdrawn":
-            unknown = [row for row in rows if row not in self._last]
-            self._refuse(rows, unknown, "was neither asked for nor taught{said}. Leave it out.")
-        elif kind == "extended" and record[kind] < self.n_rows:
-            raise DataError(
-                f"the pool has {record[kind]} rows, but the log knows of {self.n_rows}. Pass all of them: ``extend(pool)``."
-            )
-        elif kind == "trained":
-            self._check_trained(record[kind])
-        if type(record[kind]) is dict and "labels" in record[kind]:
-            self.check_labels(record[kind])
-        changes_past = kind in ("corrected", "seeded") or (
-            kind == "withdrawn" and not self.labelled.keys().isdisjoint(rows)
-        )
-        if changes_past and self.header["warm_start"]:
-            raise DataError(
-                "a committee that grows (``warm_start=True``) keeps what it learned: labels can neither be corrected nor "
-                "withdrawn, nor rows seeded. Begin a new log without it, and teach that."
-            )
-
-    def _check_rows(self, rows: list[int]) -> None:
-        for row in rows:
-            if not 0 <= row < self.n_rows:
-                raise DataError(f"row {row} is not in the pool, which has rows 0 to {self.n_rows - 1}.")
-        if len(set(rows)) < len(rows):
-            row = next(row for place, row in enumerate(rows) if row in rows[:place])
-            raise DataError(f"row {row} is given twice. Teach each row once.")
-
-    def _refuse(self, rows: list[int], bad: Any, what: str) -> None:
-        """Raise DataError if one of the rows is a bad one."""
-        for row in rows:
-            if row in bad:
-                text = what.format(label=self.labelled.get(row), said=said(self._last.get(row)))
-                raise DataError(f"row {row} {text}")
-
-    def _taken(self, row: int, by: str | None, now: float) -> str:
-        """Return why this person cannot be asked for a row now; "" if nothing is in the way."""
-        if row in self.labelled:
-            return f"was taught already, as {self.labelled[row]!r}"
-        if row in self.skipped:
-            return "was skipped"
-        if row in self._open and now < self._open[row].get("until", math.inf):
-            return "was asked for before"
-        return "could not be told" if by in self.undecided.get(row, ()) else ""
-
-    def check_labels(self, value: dict[str, Any]) -> None:
-        """Raise DataError unless there is a valid label for each row."""
-        labels, classes = value["labels"], self.classes
-        rows = value.get("rows", value.get("x"))
-        if type(rows) is list and len(rows) != len(labels):
-            raise DataError(f"{len(labels)} labels for {len(rows)} rows: pass one for each.")
-        earlier = (
-            next(iter(self.labelled.values()), None) if self.labelled else next(iter(self.seed_labels), None)
-        )
-        if earlier is not None and labels:
-            check_kind(labels[0], earlier)
-        known = np.array(labels)
-        if classes is not None and not np.isin(known, classes).all():
-            place = int(np.flatnonzero(~np.isin(known, classes))[0])
-            where = f"row {value['rows'][place]}" if "rows" in value else f"row {place} of the seeds"
-            raise DataError(
-                f"the label {labels[place]!r} of {where} is none of the classes {classes.tolist()}. Correct "
-                "it, or declare that class: ``classes=...``"
-            )
-        if "x" in value and type(rows) is list and len(rows[0]) != self.header["pool"][1]:
-            raise DataError(
-                f"seeds have {len(rows[0])} features, but the pool has {self.header['pool'][1]}. Pass the same features."
-            )
-
-    def _check_trained(self, n: int) -> None:
-        last, labels = self.trained[-1] if self.trained else 0, self.labels
-        if not (self.header["warm_start"] and last < n <= len(labels) and len(set(labels[:n])) > 1):
-            raise ValueError(f"it says that the committee was trained with {n} of {len(labels)} rows")
-
-    def _apply(self, record: dict[str, Any]) -> None:
-        kind, rows = kind_of(record), rows_of(record)
-        value = record[kind]
-        self.events.append(record)
-        self._latest = max(self._latest, record.get("at", 0.0))
-        for row in rows:
-            self._last[row] = record
-            self._open.pop(row, None)
-            if kind in ("taught", "withdrawn"):
-                self.skipped.pop(row, None)
-                self.undecided.pop(row, None)
-        if kind == "asked":
-            self._open |= dict.fromkeys(rows, record)
-            self.audited.update(set(rows).intersection(record.get("audit", ())))
-            self.n_queries += 1
-        elif kind in ("taught", "corrected"):
-            self.labelled |= zip(rows, value["labels"], strict=True)
-        elif kind == "withdrawn":
-            for row in rows:
-                self.labelled.pop(row, None)
-        elif kind == "skipped":
-            self.skipped |= dict.fromkeys(rows, value["why"])
-        elif kind == "unsure":
-            for row in rows:
-                self.undecided.setdefault(row, set()).add(record.get("by"))
-        elif kind == "seeded":
-            self.seeds.append(value)
-        elif kind == "setting":
-            self.settings |= value
-        elif kind == "extended":
-            self.n_rows = value
-        elif kind == "trained":
-            self.trained.append(value)
-        elif kind == "note":
-            self.notes |= value
-
-
-def _listed(rows: Any) -> list[int]:
-    """Return row numbers as a list; raise DataError if they are none."""
-    found = np.asarray(rows)
-    if found.size and (found.ndim != 1 or found.dtype.kind not in "iu"):
-        raise DataError(
-            f"rows are an array of type {found.dtype} and shape {found.shape}: pass a list of row numbers."
-        )
-    listed: list[int] = found.tolist()
-    return listed
 
 
 class LabelLog:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
+from numbers import Real
 from operator import index
 from typing import Any
 
@@ -31,6 +32,7 @@ from distboost.active.curve import LearningCurve
 from distboost.active.drawing import random_rows, sampled_rows
 from distboost.active.labelling import StoppingCriteria, as_callbacks, run_labelling
 from distboost.active.ledger import Ledger, other_work
+from distboost.active.lessons import Lessons
 from distboost.active.pool import Pool
 from distboost.active.pool_search import PoolSearch
 from distboost.active.records import SETTINGS, checked_labels
@@ -49,7 +51,7 @@ from distboost.io.phases import Phases
 from distboost.io.progress import phases_shown
 from distboost.io.publishing import publish
 from distboost.io.urls import url_of
-from distboost.kernels.random import QUERIED_PART, QUERY, key
+from distboost.kernels.random import QUERIED_PART, QUERY, key, uniforms
 
 SMALL_BATCH, AUTO_DIVERSITY = (
     20,
@@ -68,7 +70,7 @@ def _setting(name: str, text: str) -> Any:
     return property(lambda learner: learner.ledger.settings[name], changed, doc=text)
 
 
-class QueryByCommittee:
+class QueryByCommittee(Lessons):
     """Active learning: ask for the labels of the pool's rows that a committee is least sure of.
 
     `query` returns the rows to label, `teach` takes their labels, and `run` does both in a loop. The pool is read block by block,
@@ -90,12 +92,11 @@ class QueryByCommittee:
         The size of the first query.
     batch_size : int, default=10
         R: the size of every other query.
-    strategy : {"margin", "entropy", "averaged-margin", "votes", "random"} or callable, default="margin"
+    strategy : {"margin", "entropy", "averaged-margin", "random"} or callable, default="margin"
         Which rows to ask for: those with the smallest difference between the two largest scores (Huang 2009, algorithm 4), with
-        the largest entropy of `predict_proba`, with the smallest mean of that difference over the committee's members, with the
-        largest entropy of the members' votes (Dagan & Engelson 1995), or random ones, as a control. A function
-        strategy(probabilities, members, rows) of arrays (n, n_classes), (n_members, n, n_classes) and (n,) returns how useful the
-        label of each row would be, (n,).
+        the largest entropy of `predict_proba`, with the smallest mean of that difference over the committee's members, or random
+        ones, as a control. A function strategy(probabilities, members, rows) of arrays (n, n_classes),
+        (n_members, n, n_classes) and (n,) returns how useful the label of each row would be, (n,).
     pool_fraction : float, default=1.0
         The fraction of the pool that each query reads, scores and chooses from. Each query draws other chunks of the pool, or
         other rows if the pool is in memory or one chunk. "random" chooses from all rows.
@@ -125,27 +126,6 @@ class QueryByCommittee:
         The seed of all random choices.
     verbose : int, default=0
         1: `query` and `run` show their progress.
-
-    Attributes
-    ----------
-    labelled_ : ndarray of shape (n_labelled,), int64
-        Numbers of the rows taught, in the order taught.
-    labels_ : ndarray of shape (n_labelled,)
-        Their labels, as they were corrected.
-    asked_ : ndarray of shape (n_asked,), int64
-        Numbers of the rows that were asked for, of anybody, and have no answer yet, in the order asked.
-    n_queries_ : int
-        Number of queries so far.
-    n_open_ : int
-        Number of rows that were neither taught nor asked for, nor skipped.
-    has_committee_ : bool
-        Whether labels of at least two classes were taught, so that `estimator_` exists.
-    estimator_ : classifier
-        The committee, trained on the rows taught so far. Reading it trains it if necessary.
-    model_ : BoostingClassifier
-        The final model, trained on them.
-    ledger : Ledger
-        The record of queries and lessons.
 
     Raises
     ------
@@ -281,7 +261,8 @@ class QueryByCommittee:
             return name
         if self._function is None or name_of(self._function) != name:
             raise DataError(
-                f"the log asks by the function {name} now, which it does not contain. Pass it: ``strategy=...``"
+                f"the log asks by {name} now, which is none of {', '.join(STRATEGIES)}. Pass that function, or one of these: "
+                "``strategy=...``"
             )
         return self._function
 
@@ -291,22 +272,16 @@ class QueryByCommittee:
 
     def _checked(self, name: str, value: Any) -> Any:
         """Return a setting as the log has it; raise DataError if it is invalid."""
+        if name in ("pool_fraction", "audit"):
+            return _number(name, value, 1, above=name == "pool_fraction")
         if name == "diversity":
             return value if value == "auto" else _whole(name, value)
         if name == "batch_size":
-            if _whole(name, value) > self.pool.n_rows:
+            if (n := _whole(name, value)) > self.pool.n_rows:
                 raise DataError(
                     f"``batch_size`` is {value}, but {self.pool.place} has {self.pool.n_rows} rows. Ask for fewer at once."
                 )
-            return _whole(name, value)
-        if name == "pool_fraction":
-            if not (isinstance(value, (int, float, np.number)) and 0 < value <= 1):
-                raise DataError(f"``pool_fraction`` is {value!r}, expected a number above 0 and at most 1.")
-            return float(value)
-        if name == "audit":
-            if not (isinstance(value, (int, float, np.number)) and 0 <= value <= 1):
-                raise DataError(f"``audit`` is {value!r}, expected a number of 0 to 1.")
-            return float(value)
+            return n
         if callable(value):
             self._function = value
         elif value not in STRATEGIES:
@@ -417,57 +392,9 @@ class QueryByCommittee:
 
     # Lessons.
 
-    def teach(
-        self, rows: Any, labels: Any, by: str | None = None, seconds: float | None = None
-    ) -> QueryByCommittee:
-        """Record labels. The committee is trained with them before the next query.
-
-        Parameters
-        ----------
-        rows : array-like of shape (n,), int
-            Any rows of the pool that have no label, asked for or not.
-        labels : array-like of shape (n,)
-            Numbers or text.
-        by : str or None, default=None
-            Who says so.
-        seconds : float or None, default=None
-            How long it took.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        distboost.errors.DataError
-            If a row or a label is invalid: somebody else may have taught the row. Nothing of the call is recorded then.
-        distboost.errors.StoreError
-            If the log cannot be written. Nothing of the call is recorded then.
-        """
-        self.ledger.teach(rows, labels, by, seconds)
-        return self
-
-    def correct(
-        self, rows: Any, labels: Any, by: str | None = None, seconds: float | None = None
-    ) -> QueryByCommittee:
-        """Record other labels of rows that have some. As for `teach`."""
-        self.ledger.correct(rows, labels, by, seconds)
-        return self
-
-    def withdraw(self, rows: Any, by: str | None = None) -> QueryByCommittee:
-        """Record that nothing said of these rows counts, neither labels nor skips: they may be asked for again."""
-        self.ledger.withdraw(rows, by)
-        return self
-
-    def skip(self, rows: Any, why: str = "", by: str | None = None) -> QueryByCommittee:
-        """Record rows that are never to be asked for. As for `teach`."""
-        self.ledger.skip(rows, why, by)
-        return self
-
-    def unsure(self, rows: Any, by: str | None = None) -> QueryByCommittee:
-        """Record rows that this person cannot tell: only others are asked for them again. As for `teach`."""
-        self.ledger.unsure(rows, by)
-        return self
+    def record(self, kind: str, value: Any, by: str | None = None, **more: Any) -> Any:
+        """Record an event in the log. The methods for each kind of event are those to call."""
+        return self.ledger.record(kind, value, by, **more)
 
     def seed(self, X: Any, labels: Any, by: str | None = None) -> QueryByCommittee:
         """Record labelled rows from outside the pool, which the committee learns from, too.
@@ -520,7 +447,15 @@ class QueryByCommittee:
         """
         return self._ask(n, None, None)
 
-    def lease(self, n: int | None = None, by: str | None = None, *, hours: float = 1.0) -> np.ndarray:
+    def lease(
+        self,
+        n: int | None = None,
+        by: str | None = None,
+        *,
+        hours: float = 1.0,
+        overlap: float = 0.0,
+        conflicts: bool = False,
+    ) -> np.ndarray:
         """Return useful rows for one of several people. Nobody else gets them meanwhile.
 
         Parameters
@@ -531,11 +466,16 @@ class QueryByCommittee:
             Who gets them.
         hours : float, default=1.0
             Those that have no answer after this time come free: queries may return them again.
+        overlap : float, default=0.0
+            The share of the rows that one other person has labelled, drawn at random: this person gives a second opinion, which
+            does not change the label. `advice` tells how far people agree.
+        conflicts : bool, default=False
+            True: return rows on which people differ, if there are any. `correct` settles them.
 
         Returns
         -------
         rows : ndarray of shape (n,), int64
-            As for `query`.
+            As for `query`; those with a label come last.
 
         Raises
         ------
@@ -544,9 +484,28 @@ class QueryByCommittee:
         """
         if by is None:
             raise DataError("by is None. Pass the name of the person who gets the rows.")
-        if not (isinstance(hours, (int, float, np.number)) and 0 < hours <= MOST_HOURS):
-            raise DataError(f"hours are {hours!r}, expected a number above 0 and at most {MOST_HOURS}.")
-        return self._ask(n, by, float(hours) * 3600)
+        seconds = 3600 * _number("hours", hours, MOST_HOURS, above=True)
+        overlap = _number("overlap", overlap, 1)
+        self.ledger.update()
+        if conflicts:
+            second = self.ledger.conflicts_for(by)[:n]
+            if not second:
+                raise DataError(f"there is no row on which people differ and that {by!r} may be asked for.")
+        else:
+            usual = self.batch_size if n is None else _whole("n", n)
+            second = self._to_compare(_part_of(overlap, self.ledger.n_asked_of(by), usual), by)
+            n = min(usual - len(second), self._n_open(by)) if second else n
+        rows = np.zeros(0, np.int64) if second and (conflicts or not n) else self._ask(n, by, seconds)
+        if second:
+            more = self.ledger.ask(np.array(second, np.int64), rows[:0], by, seconds, again=second)
+            rows = np.append(rows, np.array(more, np.int64))
+        return rows
+
+    def _to_compare(self, n: int, by: str) -> list[int]:
+        """Return n random ones of the rows that one other person told, or all if there are fewer."""
+        rows = self.ledger.told_by_one_other(by) if n else []
+        draw = self._draw(QUERY)
+        return sorted(rows, key=lambda row: float(uniforms(draw, row, 1)[0]))[:n]
 
     def _ask(self, n: int | None, by: str | None, seconds: float | None) -> np.ndarray:
         """Return rows for somebody. Those that others take during the search are replaced."""
@@ -585,8 +544,7 @@ class QueryByCommittee:
     def _audit_size(self, n: int) -> int:
         """Return how many of n rows are drawn at random: as many as keep their share of all rows."""
         before = len(self.ledger.rows) + len(self.ledger.asked)
-        shares = [int(self.audit * asked + 1e-9) for asked in (before, before + n)]
-        return shares[1] - shares[0]
+        return _part_of(self.audit, before, n)
 
     def advice(self) -> Advice:
         """Return what the labels so far tell: the error, labels that may be wrong, and what to do next.
@@ -603,7 +561,7 @@ class QueryByCommittee:
             If labels of fewer than two classes were taught.
         """
         self._keep_up()
-        return advised(Evidence.of(self._final_trainer, self.ledger, self.random_state), self.audit)
+        return advised(Evidence.of(self._final_trainer, self.ledger, self.random_state), self.ledger)
 
     def _size(self, n: int | None, by: str | None) -> int:
         """Return the number of rows to ask for."""
@@ -723,6 +681,22 @@ def _checked_final(final: Any) -> BoostingClassifier:
         )
     check_committee(final)
     return final
+
+
+def _number(name: str, value: Any, most: float, *, above: bool = False) -> float:
+    """Return a number of 0, or above it, to `most`."""
+    found = float(value) if isinstance(value, Real) else np.nan
+    if 0 <= found <= most and not (above and found == 0):
+        return found
+    raise DataError(
+        f"``{name}`` is {value!r}, expected a number {'above 0 and at most' if above else 'of 0 to'} {most}."
+    )
+
+
+def _part_of(share: float, before: int, n: int) -> int:
+    """Return how many of n more rows are of a kind that has this share of all."""
+    first, last = (int(share * asked + 1e-9) for asked in (before, before + n))
+    return last - first
 
 
 def _whole(name: str, value: Any, least: int = 1) -> int:

@@ -1,24 +1,10 @@
 """The lines of a log: how they are written, and what a header and a single record may contain.
 
-A record has its content under the name of its kind; `at`, seconds since 1970; and `by`, who, if that is known. Logs of version
-1 have neither.
+A record has its content under the name of its kind (`events` has a class for each); `at`, seconds since 1970; and `by`, who, if
+that is known. Logs of version 1 have neither.
 
-| kind | what happened |
-| --- | --- |
-| asked | these rows were asked for; with `until`: of one person, and they come free then; with `audit`: some at random |
-| taught, corrected | rows and labels; with `seconds`: how long the person took |
-| withdrawn | what was said of these rows does not count: they are as if nobody had asked |
-| skipped | rows that are never asked for again, and why |
-| unsure | rows that this person could not tell |
-| seeded | labelled rows from outside the pool: their values, or where they are |
-| setting | from now on |
-| extended | the number of rows of a pool that has grown |
-| trained | on how many taught rows a committee that grows was trained |
-| note | what else is needed to resume |
-| error | a query failed |
-
-A log may come from an untrusted source. This module checks each line by itself. `Ledger` checks it against the lines before it:
-for instance, whether a row was taught before.
+A log may come from an untrusted source. This module checks each line by itself, `events` against the lines before it: for
+instance, whether a row was taught before.
 """
 
 from __future__ import annotations
@@ -27,14 +13,14 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from distboost.active.strategies import STRATEGIES
+from distboost.active.strategies import FORMER, STRATEGIES
 from distboost.data.labels import SCALARS, check
 from distboost.errors import DataError
 
@@ -43,8 +29,9 @@ MAX_LABEL_LENGTH = 1000  # characters; in an array, each label takes as much mem
 MAX_TEXT_LENGTH = 1000  # characters of a name, a reason or an error
 _LARGEST = 2**63 - 1
 
-# Entries of the header that may change later.
-SETTINGS = ("batch_size", "strategy", "pool_fraction", "diversity", "audit")
+_LAST_TIME = 2**37  # seconds: years of four digits
+
+Check = Callable[[Any], bool]
 
 
 def to_line(record: dict[str, Any]) -> str:
@@ -96,29 +83,27 @@ def check_header(header: dict[str, Any]) -> None:
             raise ValueError(f"its {name} is {header[name]!r:.100}")
 
 
-def _whole(least: int, most: int = _LARGEST) -> Callable[[Any], bool]:
+def whole(least: int, most: int = _LARGEST) -> Check:
+    """Return a check of a whole number."""
     return lambda value: type(value) is int and least <= value <= most
 
 
-def _are_rows(value: Any, least: int = 0) -> bool:
-    return type(value) is list and all(map(_whole(least), value))
+def share(value: Any) -> bool:
+    """Whether this is a number of 0 to 1."""
+    return type(value) is float and 0 <= value <= 1
 
 
-def _are_classes(value: Any) -> bool:
-    if value is None:
-        return True
-    return are_labels(value) and len(value) > 1 and np.unique(checked_labels(value)).tolist() == value
+def are_rows(value: Any, least: int = 0) -> bool:
+    """Whether this is a list of row numbers."""
+    return type(value) is list and all(map(whole(least), value))
 
 
-def _is_str(value: Any) -> bool:
-    return type(value) is str
+def are_some(value: Any) -> bool:
+    """Whether there is a row number, too."""
+    return are_rows(value) and len(value) > 0
 
 
-def _is_dict(value: Any) -> bool:
-    return type(value) is dict
-
-
-def _is_entry(**entries: Callable[[Any], bool]) -> Callable[[Any], bool]:
+def is_entry(**entries: Check) -> Check:
     """Return a check of an object with exactly these entries."""
 
     def is_right(value: Any) -> bool:
@@ -129,41 +114,62 @@ def _is_entry(**entries: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return is_right
 
 
-_HEADER: dict[str, Callable[[Any], bool]] = {
+def is_one_of(entries: Mapping[str, Check]) -> Check:
+    """Return a check of an object with one of these entries."""
+    return lambda value: (
+        type(value) is dict
+        and len(value) == 1
+        and all(name in entries and entries[name](found) for name, found in value.items())
+    )
+
+
+def _are_classes(value: Any) -> bool:
+    if value is None:
+        return True
+    return are_labels(value) and len(value) > 1 and np.unique(checked_labels(value)).tolist() == value
+
+
+def is_str(value: Any) -> bool:
+    """Whether this is text of any length."""
+    return type(value) is str
+
+
+def _is_dict(value: Any) -> bool:
+    return type(value) is dict
+
+
+# Entries of the header that may change later.
+SETTINGS: dict[str, Check] = {
+    "batch_size": whole(1),
+    "strategy": lambda value: type(value) is str and (value in (*STRATEGIES, *FORMER) or "." in value),
+    "pool_fraction": lambda value: share(value) and value > 0,
+    "diversity": lambda value: value == "auto" or whole(1)(value),
+    "audit": share,
+}
+_HEADER: dict[str, Check] = {
     "distboost": lambda value: value == "labels",
     "version": lambda value: type(value) is int and value == VERSION,
-    "pool": lambda value: _are_rows(value, 1) and len(value) == 2,
-    "algorithm": _is_str,
+    "pool": lambda value: are_rows(value, 1) and len(value) == 2,
+    "algorithm": is_str,
     "parameters": _is_dict,
-    "n_initial": _whole(1),
-    "batch_size": _whole(1),
-    "final": lambda value: value is None or _is_entry(algorithm=_is_str, parameters=_is_dict)(value),
+    "n_initial": whole(1),
+    "final": lambda value: value is None or is_entry(algorithm=is_str, parameters=_is_dict)(value),
     "start": lambda value: value in ("kmeans", "random"),
-    "strategy": lambda value: type(value) is str and (value in STRATEGIES or "." in value),
-    "pool_fraction": lambda value: type(value) is float and 0 < value <= 1,
-    "diversity": lambda value: value == "auto" or _whole(1)(value),
-    "audit": lambda value: type(value) is float and 0 <= value <= 1,
     "warm_start": lambda value: type(value) is bool,
     "classes": _are_classes,
-    "random_state": lambda value: type(value) is int and value >= 0,
+    "random_state": whole(0),
+    **SETTINGS,
 }
 
 
 # Records.
 
-
-def check_record(record: dict[str, Any]) -> None:
-    """Raise ValueError unless a record has one of the known forms."""
-    kinds = record.keys() & _RECORDS.keys()
-    checks = _RECORDS | _COMMON | _MORE.get(min(kinds, default=""), {})
-    is_right = len(kinds) == 1 and all(name in checks and checks[name](record[name]) for name in record)
-    if not is_right:
-        raise ValueError(f"it says {record!r:.100}")
+_BESIDE = {"by", "at", "until", "audit", "again", "seconds"}  # the content of a record
 
 
 def kind_of(record: dict[str, Any]) -> str:
-    """Return the kind of a record."""
-    return min(record.keys() & _RECORDS.keys())
+    """Return the kind of a record; "" if it has none."""
+    return next((name for name in record if name not in _BESIDE), "")
 
 
 def rows_of(record: dict[str, Any]) -> list[int]:
@@ -185,84 +191,34 @@ def when(at: float) -> str:
     return datetime.fromtimestamp(at).astimezone().isoformat(" ", "seconds")
 
 
-def _are_some(value: Any) -> bool:
-    return _are_rows(value) and len(value) > 0
-
-
 def is_text(value: Any) -> bool:
-    """Return whether this is text of a length that logs hold."""
+    """Whether this is text of a length that logs hold."""
     return type(value) is str and len(value) <= MAX_TEXT_LENGTH and not re.search("[\ud800-\udfff]", value)
 
 
-def _are_values(value: Any) -> bool:
-    """Whether these are rows of numbers, or where such are."""
-    if type(value) is str:
-        return True
-    if (
-        type(value) is not list
-        or not value
-        or not all(type(row) is list and len(row) == len(value[0]) for row in value)
-    ):
-        return False
-    return all(
-        cell is None or (_is_scalar(cell) and type(cell) in (int, float)) for row in value for cell in row
-    )
-
-
-def _is_setting(value: Any) -> bool:
-    if type(value) is not dict or len(value) != 1:
-        return False
-    ((name, now),) = value.items()
-    return name in SETTINGS and _HEADER[name](now)
-
-
-def _is_note(value: Any) -> bool:
-    if type(value) is not dict or len(value) != 1:
-        return False
-    ((name, said),) = value.items()
-    if name == "pool":
-        return _is_str(said)
-    if name == "feature_names":
-        return type(said) is list and all(map(_is_str, said))
-    return name == "parameters" and _is_dict(said) and all(map(_is_scalar, said.values()))
-
-
-def _is_scalar(value: Any) -> bool:
-    return type(value) in SCALARS and (type(value) is not float or math.isfinite(value))
-
-
 def is_time(value: Any) -> bool:
-    """Return whether this is a number of seconds."""
+    """Whether this is a number of seconds."""
     return type(value) in (int, float) and 0 <= value < _LAST_TIME
 
 
 def is_person(value: Any) -> bool:
-    """Return whether this can be the name of a person."""
+    """Whether this can be the name of a person."""
     return is_text(value) and value.isprintable() and value.strip() == value != ""
 
 
-_LAST_TIME = 2**37  # seconds: years of four digits
-_COMMON: dict[str, Callable[[Any], bool]] = {"by": is_person, "at": is_time}
-_MORE: dict[str, dict[str, Callable[[Any], bool]]] = {
-    "asked": {"until": is_time, "audit": _are_rows},
-    "taught": {"seconds": is_time},
-    "corrected": {"seconds": is_time},
-}
-_LABELLED = _is_entry(rows=_are_some, labels=lambda value: are_labels(value))
-_RECORDS: dict[str, Callable[[Any], bool]] = {
-    "asked": _are_rows,
-    "taught": _LABELLED,
-    "corrected": _LABELLED,
-    "withdrawn": _are_some,
-    "skipped": _is_entry(rows=_are_some, why=is_text),
-    "unsure": _are_some,
-    "seeded": _is_entry(x=_are_values, labels=lambda value: are_labels(value) and len(value) > 0),
-    "setting": _is_setting,
-    "extended": _whole(1),
-    "trained": _whole(1),
-    "note": _is_note,
-    "error": is_text,
-}
+def is_scalar(value: Any) -> bool:
+    """Whether this is text, a flag or a finite number."""
+    return type(value) in SCALARS and (type(value) is not float or math.isfinite(value))
+
+
+def are_values(value: Any) -> bool:
+    """Whether these are rows of numbers, or where such are."""
+    if type(value) is str:
+        return True
+    rows = value if type(value) is list and all(type(row) is list for row in value) else []
+    return len({len(row) for row in rows}) == 1 and all(
+        cell is None or (type(cell) in (int, float) and is_scalar(cell)) for row in rows for cell in row
+    )
 
 
 # Labels.

@@ -23,9 +23,7 @@ from distboost.estimators.parameters import algorithm_of
 from distboost.model.ensemble import Ensemble
 from distboost.threads import Threads
 
-RANDOM, VOTES = "random", "votes"
-# Relative tolerance of equal scores: AdaBoost.MO sums the coefficients of all columns into the score of a class, and rounds.
-ROUNDING = 1e-9
+RANDOM = "random"
 
 # strategy(probabilities (n, K), members (T, n, K), rows (n,)) -> utilities (n,)
 Function = Callable[[np.ndarray, np.ndarray, np.ndarray], Any]
@@ -181,21 +179,6 @@ def averaged_margin(judged: Judged) -> np.ndarray:
     return -total / n
 
 
-def vote_entropy(judged: Judged) -> np.ndarray:
-    """Dagan & Engelson 1995: -Σ_k V(k)/T ln V(k)/T, where V(k) of T members vote for class k.
-
-    A member votes for the class of its largest score, the first of equal ones. It does not vote if all scores are equal. Scores
-    that differ only by rounding count as equal.
-    """
-    votes = np.zeros((len(judged.X), judged.committee.n_classes))
-    rows = np.arange(len(votes))
-    for f in judged.committee.members(judged.X):
-        is_largest = f >= (f.max(axis=1) - ROUNDING * np.abs(f).max(axis=1))[:, None]
-        votes[rows, is_largest.argmax(axis=1)] += ~is_largest.all(axis=1)
-    found: np.ndarray = entr(votes / np.maximum(votes.sum(axis=1, keepdims=True), 1)).sum(axis=1)
-    return found
-
-
 def _distance(scores: np.ndarray) -> np.ndarray:
     """Return the difference between the two largest scores of each row."""
     second, first = np.partition(scores, -2, axis=1)[:, -2:].T
@@ -207,9 +190,9 @@ UTILITIES: dict[str, Callable[[Judged], np.ndarray]] = {
     "margin": margin,
     "entropy": entropy,
     "averaged-margin": averaged_margin,
-    VOTES: vote_entropy,
 }
 STRATEGIES = (*UTILITIES, RANDOM)
+FORMER = ("votes",)  # strategies that logs may name, but nothing asks by any more
 
 
 def name_of(strategy: str | Function) -> str:

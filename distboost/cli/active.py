@@ -75,6 +75,12 @@ distboost active ask --log work.log --x data.zarr/x --out ask.csv \\
 @parameters_option
 @person_option
 @click.option("--hours", type=float, help="How long rows are kept for the person of --by (default: 1).")
+@click.option(
+    "--overlap",
+    type=click.FloatRange(0, 1),
+    help="Share of the rows that somebody else has labelled, for a second opinion (default: 0).",
+)
+@click.option("--conflicts", is_flag=True, help="Ask for the rows on which people differ.")
 @click.option("--more", is_flag=True, help="Ask for another batch even if rows are open.")
 @click.option("--extend", is_flag=True, help="Take up rows that were appended to the pool.")
 @click.option("--no-features", is_flag=True, help="Write no values of the rows.")
@@ -91,6 +97,8 @@ def ask(
     parameters: tuple[str, ...],
     by: str | None,
     hours: float | None,
+    overlap: float | None,
+    conflicts: bool,
     more: bool,
     extend: bool,
     no_features: bool,
@@ -106,8 +114,9 @@ def ask(
     from distboost.cli.labels_csv import parse_classes, write_labels_csv
     from distboost.io.progress import on_stderr
 
-    if hours is not None and by is None:
-        raise click.UsageError("--hours goes with --by.")
+    leasing = given_options({"hours": hours, "overlap": overlap, "conflicts": conflicts or None})
+    if leasing and by is None:
+        raise click.UsageError(f"--{min(leasing)} goes with --by.")
     _check_place(out, log)
     if not overwrite:
         _check_untold(out, log)
@@ -126,11 +135,11 @@ def ask(
         n_open = len(learner.asked_of(by))
         if (more or not n_open) and by is None:
             learner.query()
-        elif more or not n_open:
-            learner.lease(by=by, **given_options({"hours": hours}))
+        elif more or conflicts or not n_open:
+            learner.lease(by=by, **leasing)
         rows = learner.asked_of(by)
         values, names = (None, ()) if no_features else _values(learner, rows)
-    write_labels_csv(out, rows.tolist(), values, names)
+    write_labels_csv(out, rows.tolist(), values, names, learner.ledger.opinions if conflicts else None)
     note = f", {n_open} of them asked before" if n_open else ""
     click.echo(
         f"{len(rows)} rows to label in {out}{note}. Then: distboost active tell --log {log} --labels {out}"

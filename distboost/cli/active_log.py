@@ -18,17 +18,27 @@ MOST_SHOWN = 6  # rows of an event
 @path_option(
     "--labels", "CSV, .parquet or .json file with rows and labels, or what Label Studio exports as JSON."
 )
+@click.option("--key", metavar="COLUMN", help="Column of keys in place of numbers of rows (default: row).")
+@path_option("--keys", "The pool's keys, (rows,): zarr, or Parquet with the column of --key.", required=False)
 @person_option
 @click.option("--correct", is_flag=True, help="Replace labels that differ.")
-def import_labels(log: str, labels: str, by: str | None, correct: bool) -> None:
-    """Read labels of any rows of the pool, by their numbers, whether they were asked for or not."""
+def import_labels(
+    log: str, labels: str, key: str | None, keys: str | None, by: str | None, correct: bool
+) -> None:
+    """Read labels of any rows of the pool, by their numbers or keys, whether they were asked for or not."""
     from distboost.active.ledger import Ledger
     from distboost.cli.answers import record
+    from distboost.cli.keys import rows_by_key
     from distboost.cli.labels_files import read_labels
 
-    click.echo(
-        record(Ledger.from_log(log), read_labels(labels), labels, by=by, correct=correct, any_row=True)
-    )
+    if (key is None) != (keys is None):
+        raise click.UsageError("--key and --keys go together.")
+    ledger = Ledger.from_log(log)
+    if key is None or keys is None:
+        texts = read_labels(labels)
+    else:
+        texts = rows_by_key(read_labels(labels, key), keys, key, ledger.n_rows, labels)
+    click.echo(record(ledger, texts, labels, by=by, correct=correct, any_row=True))
 
 
 @click.command(cls=Command, example="distboost active export --log work.log --out labels.csv")
@@ -45,7 +55,7 @@ def export(log: str, out: str, overwrite: bool) -> None:
     ledger = Ledger.from_log(log)
     lines = []
     for row, label in ledger.labelled.items():
-        event = ledger.last(row) or {}
+        event = ledger.origin(row) or {}
         at = when(event["at"]) if "at" in event else None
         lines.append((row, label, event.get("by"), at))
     write_labels(out, ("row", "label", "by", "at"), lines)
@@ -98,6 +108,8 @@ def _described(event: dict[str, Any]) -> str:
         str(row) if labels is None else f"{row} as {labels[k]}" for k, row in enumerate(rows[:MOST_SHOWN])
     ]
     text = f"{kind} {len(rows)} rows: {', '.join(shown)}{', ...' if len(rows) > MOST_SHOWN else ''}"
+    if "again" in event:
+        text += f"; {len(event['again'])} for a second opinion"
     if "until" in event:
         text += f"; until {when(event['until'])}"
     if "seconds" in event:

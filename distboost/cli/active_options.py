@@ -11,7 +11,7 @@ from distboost.cli.options import check_known, with_parameters
 from distboost.registry import ALGORITHMS
 
 # Copies of what distboost.active defines, which takes seconds to import.
-STRATEGIES = ("margin", "entropy", "averaged-margin", "votes", "random")
+STRATEGIES = ("margin", "entropy", "averaged-margin", "random")
 STARTS = ("kmeans", "random")
 EXTRA_TREES = "extra-trees"
 DEFAULTS = {

@@ -35,23 +35,30 @@ def record(
             )
     told = ledger.labelled
     new = {row: label for row, label in known.items() if row not in told}
-    other = {row: label for row, label in known.items() if row in told and told[row] != label}
+    second = {} if correct else {row: known[row] for row in known if ledger.asks_again(row, by)}
+    doubtful = set(ledger.conflicts) if correct else set()
+    other = {
+        row: label
+        for row, label in known.items()
+        if row in told.keys() - second.keys()
+        and (row in doubtful if told[row] == label else correct or ledger.opinions[row].get(by) != label)
+    }
     if other and not correct:
         row = min(other, key=list(known).index)
         raise DataError(
-            f"{place} labels row {row} as {other[row]!r}, but its label is already {told[row]!r}{said(ledger.last(row))}. "
+            f"{place} labels row {row} as {other[row]!r}, but its label is already {told[row]!r}{said(ledger.origin(row))}. "
             "Correct the file, or add --correct. Nothing of it was recorded."
         )
-    first, unseen = not told, sorted({*new.values(), *other.values()} - set(told.values()))
+    first, unseen = not told, sorted({*second.values(), *new.values(), *other.values()} - set(told.values()))
     ledger.check_labels({"rows": list(known), "labels": list(known.values())})
     reasons = {row: why for row, why in skipped.items() if row not in told and row not in ledger.skipped}
     unsure = [row for row in unsure if row not in told and by not in ledger.undecided.get(row, ())]
-    ledger.teach(list(new), list(new.values()), by)
+    ledger.teach([*new, *second], [*new.values(), *second.values()], by)
     ledger.correct(list(other), list(other.values()), by)
     for why in sorted(set(reasons.values())):
         ledger.skip([row for row in reasons if reasons[row] == why], why, by)
     ledger.unsure(unsure, by)
-    more = {"corrected": other, "skipped": reasons, "unsure": unsure}
+    more = {"second opinions": second, "corrected": other, "skipped": reasons, "unsure": unsure}
     text = "".join(f", {len(rows)} {what}" for what, rows in more.items() if rows)
     text = f"{len(new)} labels told{text}, {len(told)} in all; {len(ledger.asked)} rows are open."
     if unseen:
@@ -79,7 +86,9 @@ def untold(ledger: Ledger, texts: dict[int, str], place: str) -> dict[int, str]:
     earlier = labels_before(ledger)
     labels, unsure, skipped = answers(texts, earlier)
     known = parse_labels({row: labels[row] for row in labels.keys() & ledger.labelled.keys()}, earlier, place)
-    told = {row for row, label in known.items() if ledger.labelled[row] == label}
+    told = {
+        row for row, label in known.items() if label in (ledger.labelled[row], *ledger.opinions[row].values())
+    }
     told |= {row for row in unsure if row in ledger.undecided or row in ledger.labelled}
     told |= {row for row in skipped if row in ledger.skipped or row in ledger.labelled}
     return {row: text for row, text in texts.items() if text and row not in told}

@@ -13,7 +13,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -33,14 +33,27 @@ _MAX_NAME_LENGTH = 1000  # characters: readers of CSV files have limits
 _FORMULA = re.compile(r"(^|[,;])([\s\"']*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
 
 
-def write_labels_csv(url: str, rows: Sequence[int], values: np.ndarray | None, names: Sequence[str]) -> None:
-    """Write rows with empty labels, and their values (n_rows, n_names) if given."""
+def write_labels_csv(
+    url: str,
+    rows: Sequence[int],
+    values: np.ndarray | None,
+    names: Sequence[str],
+    opinions: Mapping[int, Mapping[str | None, Any]] | None = None,
+) -> None:
+    """Write rows with empty labels; what people said of them, and their values (n_rows, n_names), if given."""
+    said = [] if opinions is None else ["said"]
     text = io.StringIO(newline="")
     sheet = csv.writer(text, lineterminator="\n")
-    sheet.writerow([ROW, LABEL, *(map(_name, names) if values is not None else ())])
+    sheet.writerow([ROW, LABEL, *said, *(map(_name, names) if values is not None else ())])
     for place, row in enumerate(rows):
-        sheet.writerow([row, "", *(() if values is None else map(_cell, values[place]))])
+        told = [] if opinions is None else [opinions_text(opinions.get(row, {}))]
+        sheet.writerow([row, "", *told, *(() if values is None else map(_cell, values[place]))])
     publish(url, text.getvalue().encode())
+
+
+def opinions_text(told: Mapping[str | None, Any]) -> str:
+    """Return what people said of a row, in one line."""
+    return not_a_formula(visible("; ".join(f"{by or 'nobody'}: {label}" for by, label in told.items())))
 
 
 def _name(name: str) -> str:
@@ -58,29 +71,29 @@ def _cell(value: np.floating) -> str:
     return "" if np.isnan(value) else str(value).removesuffix(".0")
 
 
-def read_labels_csv(url: str) -> dict[int, str]:
+def read_labels_csv(url: str, column: str = ROW) -> dict[Any, str]:
     """Return the text of each row's label, "" if it is empty; raise DataError for any other kind of file.
 
-    Raise FileNotFoundError if there is none.
+    Rows are known by their number, or by the text of another `column`. Raise FileNotFoundError if there is none.
     """
     try:
         text = read(url, kind=DataError).decode("utf-8-sig")
-        lines = list(_records(text, _delimiter(text)))
+        lines = list(_records(text, _delimiter(text, column.lower())))
     except FileNotFoundError as error:
         raise FileNotFoundError(f"there is no file of labels at {url}. Pass the path of one.") from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{url} is not a CSV file in UTF-8: {error}. Save it as one.") from error
     header = _columns(lines[0]) if lines else []
-    if ROW not in header or LABEL not in header:
+    if column.lower() not in header or LABEL not in header:
         raise DataError(
-            f"{url} has the columns {header[:10]}, expected {ROW!r} and {LABEL!r}, as 'distboost active ask' writes them."
+            f"{url} has the columns {header[:10]}, expected {column!r} and {LABEL!r}, as 'distboost active ask' writes them."
         )
-    columns = header.index(ROW), header.index(LABEL)
-    found: dict[int, str] = {}
+    columns = header.index(column.lower()), header.index(LABEL)
+    found: dict[Any, str] = {}
     for number, line in enumerate(lines[1:], 2):
         if any(cell.strip() for cell in line):
-            row, label = (line[column].strip() if column < len(line) else "" for column in columns)
-            keep(found, row, label, f"line {number} of {url}")
+            row, label = (line[place].strip() if place < len(line) else "" for place in columns)
+            keep(found, row, label, f"line {number} of {url}", column)
     return found
 
 
@@ -92,28 +105,28 @@ def _columns(line: list[str]) -> list[str]:
     return [name.strip().lower() for name in line]
 
 
-def _delimiter(text: str) -> str:
-    """Return the delimiter that finds the columns row and label, leftmost: the names of features may contain the others."""
+def _delimiter(text: str, column: str) -> str:
+    """Return the delimiter that finds the columns of rows and labels, leftmost: the names of features may contain the others."""
     places = {}
     for delimiter in _DELIMITERS:
         with suppress(csv.Error):
             header = _columns(next(_records(text, delimiter), []))
-            if ROW in header and LABEL in header:
-                places[delimiter] = header.index(ROW) + header.index(LABEL)
+            if column in header and LABEL in header:
+                places[delimiter] = header.index(column) + header.index(LABEL)
     return (
         min(places, key=places.__getitem__) if places else max(_DELIMITERS, key=text.partition("\n")[0].count)
     )
 
 
-def keep(found: dict[int, str], row: str, label: str, place: str) -> None:
+def keep(found: dict[Any, str], row: str, label: str, place: str, column: str = ROW) -> None:
     """Add a row to those found; raise DataError if it has another label there."""
-    if not _INDEX.fullmatch(row):
+    if column == ROW and not _INDEX.fullmatch(row):
         raise DataError(f"{place} has the row {row!r}, expected its number in the pool.")
-    index = int(row.partition(".")[0])
+    index = int(row.partition(".")[0]) if column == ROW else row
     before = found.get(index, "")
     if before and label and before != label:
         raise DataError(
-            f"{place} labels row {index} as {label!r}, an earlier line as {before!r}. Keep one of them."
+            f"{place} labels {column} {index} as {label!r}, an earlier line as {before!r}. Keep one of them."
         )
     found[index] = label or before
 

@@ -17,18 +17,22 @@ from distboost.io.files import read
 from distboost.io.publishing import publish
 
 
-def read_labels(url: str) -> dict[int, str]:
-    """Return the text of each row's label, "" if it has none; raise DataError if the file is of no known kind."""
+def read_labels(url: str, column: str = ROW) -> dict[Any, str]:
+    """Return the text of each row's label, "" if it has none; raise DataError if the file is of no known kind.
+
+    Rows are known by their number, or by the text of another `column`.
+    """
     if not url.endswith((".parquet", ".json")):
-        return read_labels_csv(url)
+        return read_labels_csv(url, column)
     try:
         content = read(url, kind=DataError)
-        pairs = _of_parquet(content, url) if url.endswith(".parquet") else _of_json(content, url)
+        read_pairs = _of_parquet if url.endswith(".parquet") else _of_json
+        pairs = read_pairs(content, url, column)
     except FileNotFoundError as error:
         raise FileNotFoundError(f"there is no file of labels at {url}. Pass the path of one.") from error
-    found: dict[int, str] = {}
+    found: dict[Any, str] = {}
     for number, (row, label) in enumerate(pairs, 1):
-        keep(found, _text(row), _text(label), f"entry {number} of {url}")
+        keep(found, _text(row), _text(label), f"entry {number} of {url}", column)
     return found
 
 
@@ -36,37 +40,39 @@ def _text(value: Any) -> str:
     return "" if value is None or value != value else str(value).strip()
 
 
-def _of_parquet(content: bytes, url: str) -> list[tuple[Any, Any]]:
+def _of_parquet(content: bytes, url: str, column: str) -> list[tuple[Any, Any]]:
     arrow = _arrow()
     try:
         table = arrow.read_table(io.BytesIO(content))
     except (ValueError, OSError) as error:
         raise DataError(f"{url} is not a Parquet file: {error}.") from error
-    if not {ROW, LABEL} <= set(table.column_names):
-        raise DataError(f"{url} has the columns {table.column_names[:10]}, expected {ROW!r} and {LABEL!r}.")
-    return list(zip(*(table[name].to_pylist() for name in (ROW, LABEL)), strict=True))
+    if not {column, LABEL} <= set(table.column_names):
+        raise DataError(
+            f"{url} has the columns {table.column_names[:10]}, expected {column!r} and {LABEL!r}."
+        )
+    return list(zip(*(table[name].to_pylist() for name in (column, LABEL)), strict=True))
 
 
-def _of_json(content: bytes, url: str) -> list[tuple[Any, Any]]:
+def _of_json(content: bytes, url: str, column: str) -> list[tuple[Any, Any]]:
     try:
         entries = json.loads(content)
-        return [pair for entry in entries for pair in _pairs(entry)]
+        return [pair for entry in entries for pair in _pairs(entry, column)]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise DataError(
-            f"{url} is not JSON of labels ({type(error).__name__}: {error}). Pass a list of objects with {ROW!r} and {LABEL!r}, "
-            f"or Label Studio's tasks with {ROW!r} among their data and one choice."
+            f"{url} is not JSON of labels ({type(error).__name__}: {error}). Pass a list of objects with {column!r} and "
+            f"{LABEL!r}, or Label Studio's tasks with {column!r} among their data and one choice."
         ) from error
 
 
-def _pairs(entry: dict[str, Any]) -> list[tuple[Any, Any]]:
+def _pairs(entry: dict[str, Any], column: str) -> list[tuple[Any, Any]]:
     """Return row and label of an object: one of ours, or a task of Label Studio, which may have several annotations."""
     if "annotations" not in entry:
-        return [(entry[ROW], entry[LABEL])]
+        return [(entry[column], entry[LABEL])]
     results = [found["result"] for found in entry["annotations"] if not found.get("was_cancelled")]
     choices = [part["value"]["choices"] for result in results for part in result if part["type"] == "choices"]
     if any(len(chosen) != 1 for chosen in choices):
-        raise ValueError(f"the task of row {entry['data'][ROW]} has several choices")
-    return [(entry["data"][ROW], chosen[0]) for chosen in choices]
+        raise ValueError(f"the task of row {entry['data'][column]} has several choices")
+    return [(entry["data"][column], chosen[0]) for chosen in choices]
 
 
 def write_labels(url: str, columns: Sequence[str], lines: Sequence[Sequence[Any]]) -> None:

@@ -10,13 +10,15 @@ import numpy as np
 from rich.table import Column, Table
 
 from distboost.active.advice import Advice
+from distboost.active.agreement import Agreement, agreements_of
 from distboost.active.curve import LearningCurve
 from distboost.active.from_log import NOT_SETTINGS
 from distboost.active.ledger import Ledger
+from distboost.cli.labels_csv import opinions_text
 from distboost.cli.text import console
 from distboost.io.text import visible
 
-MOST_DOUBTS = 20  # shown
+MOST_SHOWN = 20  # rows
 
 
 def print_ledger(ledger: Ledger, log: str) -> None:
@@ -26,6 +28,11 @@ def print_ledger(ledger: Ledger, log: str) -> None:
         facts.add_row(name, visible(value))
     out = console()
     out.print(facts)
+    if conflicts := ledger.conflicts:
+        table = Table("row", "label", "people differ")
+        for row in conflicts[:MOST_SHOWN]:
+            table.add_row(str(row), visible(ledger.labelled[row]), opinions_text(ledger.opinions[row]))
+        out.print(table)
     counts = Counter(ledger.labels + ledger.seed_labels)
     classes = ledger.header["classes"] or sorted(counts)
     if classes:
@@ -46,11 +53,13 @@ def print_advice(advice: Advice) -> None:
         )
     if advice.doubts:
         table = Table("row", "label", "rather", Column("probability of the label", justify="right"))
-        for doubt in advice.doubts[:MOST_DOUBTS]:
+        for doubt in advice.doubts[:MOST_SHOWN]:
             table.add_row(
                 str(doubt.row), visible(doubt.label), visible(doubt.rather), f"{doubt.probability:.1%}"
             )
         out.print(table)
+    for agreed in advice.agreement:
+        out.print(_agreed(agreed), highlight=False)
     for sentence in advice.next_steps:
         out.print(sentence, highlight=False)
 
@@ -59,7 +68,10 @@ def _facts(ledger: Ledger, log: str) -> list[tuple[str, str]]:
     header, notes = ledger.header, ledger.notes
     rows, features = ledger.n_rows, header["pool"][1]
     n_told, n_open = len(ledger.labelled), len(ledger.asked)
-    people = Counter((ledger.last(row) or {}).get("by") for row in ledger.labelled)
+    people = Counter((ledger.origin(row) or {}).get("by") for row in ledger.labelled)
+    agreement = (
+        [("agreement", "; ".join(map(_agreed, found)))] if (found := agreements_of(ledger.opinions)) else []
+    )
     parameters = {**header["parameters"], **notes.get("parameters", {})}
     return [
         ("log", log),
@@ -67,6 +79,7 @@ def _facts(ledger: Ledger, log: str) -> list[tuple[str, str]]:
         ("rows", f"{rows:,} of {features:,} features"),
         ("asked", f"{n_told + n_open:,} in {ledger.n_queries} batches"),
         ("told", f"{n_told:,}" + "".join(f", {n:,} by {by}" for by, n in people.items() if by is not None)),
+        *agreement,
         ("open", f"{n_open:,} asked and not told"),
         ("others", f"{len(ledger.skipped):,} skipped, {len(ledger.seed_labels):,} from outside the pool"),
         (
@@ -78,6 +91,10 @@ def _facts(ledger: Ledger, log: str) -> list[tuple[str, str]]:
         ("algorithm", header["algorithm"]),
         ("parameters", _named(parameters)),
     ]
+
+
+def _agreed(found: Agreement) -> str:
+    return f"{' and '.join(found.people)}: kappa {found.kappa:.2f} on {found.n_rows} rows"
 
 
 def _named(values: Mapping[str, Any]) -> str:

@@ -128,7 +128,7 @@ PARAMETERS = {
     ),
     "strategy": (
         {"strategy": "best"},
-        r"strategy is 'best', expected one of 'margin', 'entropy', 'averaged-margin', 'votes', 'random', or a function",
+        r"strategy is 'best', expected one of 'margin', 'entropy', 'averaged-margin', 'random', or a function",
     ),
     "start": ({"start": "best"}, r"start is 'best', expected one of 'kmeans', 'random'"),
     "final": ({"final": LinearRegression()}, r"final is a LinearRegression, expected one of distboost's"),

@@ -28,16 +28,16 @@ def test_simulate(data, tmp_path, blobs):
             "--target-error",
             0.2,
             "--strategies",
-            "margin,votes",
+            "margin,entropy",
             *files,
         )
     )
     estimator = distboost.GAMBLEClassifier(n_estimators=6, max_leaf_nodes=3)
     expected = learning_curves(estimator, X[:160], y[:160], (X[160:], y[160:]), n_initial=12, batch_size=4,
-                               strategies=("margin", "votes"), n_repeats=2, max_labels=24, target_error=0.2)  # fmt: skip
+                               strategies=("margin", "entropy"), n_repeats=2, max_labels=24, target_error=0.2)  # fmt: skip
     found = json.loads((tmp_path / "curves.json").read_text())
-    assert list(found) == ["margin", "votes", "settings", "versions"]
-    assert [curve["seed"] for curve in found["votes"]] == [0, 1]
+    assert list(found) == ["margin", "entropy", "settings", "versions"]
+    assert [curve["seed"] for curve in found["entropy"]] == [0, 1]
     assert (found["settings"]["batch_size"], found["settings"]["max_labels"]) == (4, 24)
     assert found["settings"]["parameters"]["max_leaf_nodes"] == 3
     assert found["settings"]["x"] == str(data / "x")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,7 @@ import pytest
 import zarr
 
 from distboost.active import resume
-from tests.active.commands import SMALL, asked, begun, fail, label, run, write
+from tests.active.commands import SMALL, asked, begun, fail, label, run, sheet, write
 
 
 def ask(files, by, tmp_path, *more):
@@ -113,6 +114,49 @@ def test_settings_change_and_the_pool_grows(data, files, blobs, tmp_path):
     assert "extended 160" in run("log", "--log", log)
 
 
+def test_rows_that_two_people_label(data, files, tmp_path):
+    log, out, rows = begun(data, files, "--by", "ann", "--classes", "a,b")
+    run("tell", "--log", log, "--labels", write(out, dict(zip(rows, "ab" * 6, strict=True))), "--by", "ann")
+    bob = tmp_path / "bob.csv"
+    assert "--overlap goes with --by" in fail("ask", "--log", log, "--out", bob, "--overlap", 1, code=2)
+    run("ask", "--log", log, "--out", bob, "--by", "bob", "--overlap", 1)
+    again = asked(bob)
+    assert set(again) <= set(rows)
+    labels = dict(zip(again, "baaa", strict=True))
+    said = run("tell", "--log", log, "--labels", write(bob, labels), "--by", "bob")
+    assert "0 labels told, 4 second opinions, 12 in all" in said
+    before = log.read_bytes()
+    run("tell", "--log", log, "--labels", bob, "--by", "bob")
+    run("ask", "--log", log, "--out", bob, "--by", "bob")  # all of the file was told
+    assert log.read_bytes().startswith(before)
+    known = resume(log).ledger
+    differ = [row for row in rows if row in labels and known.labelled[row] != labels[row]]
+    assert known.conflicts == differ
+    status = " ".join(run("status", "--log", log).split())
+    assert "ann and bob: kappa" in status
+    assert "on 4 rows" in status
+    assert "people differ" in status
+    carol = tmp_path / "carol.csv"
+    run("ask", "--log", log, "--out", carol, "--by", "carol", "--conflicts")
+    assert asked(carol) == differ
+    assert sheet(carol)[1][2].startswith("ann: ")
+    run(
+        "tell",
+        "--log",
+        log,
+        "--labels",
+        write(carol, dict.fromkeys(differ, "b")),
+        "--by",
+        "carol",
+        "--correct",
+    )
+    assert resume(log).ledger.conflicts == []
+    assert "people differ" not in run("status", "--log", log)
+    assert "no row on which people differ" in fail(
+        "ask", "--log", log, "--out", carol, "--by", "carol", "--conflicts"
+    )
+
+
 # Other programs.
 
 
@@ -157,13 +201,13 @@ def test_what_is_exported(data, files, tmp_path):
     assert [line["label"] for line in sheet] == ["'=x", "b"]
 
 
-def task(row, *choices, **more):
+def task(row, *choices, name="row", **more):
     results = [
         {"type": "choices", "from_name": "c", "to_name": "t", "value": {"choices": [c]}} for c in choices
     ]
     return {
         "id": 1,
-        "data": {"row": row, "text": "t"},
+        "data": {name: row, "text": "t"},
         "annotations": [{"result": results, "completed_by": 1, **more}],
     }
 
@@ -180,6 +224,55 @@ def test_label_studio(data, files, tmp_path):
     assert "row 3 as 'dog'" in fail("import", "--log", log, "--labels", path, "--correct").replace(
         "labels ", ""
     )
+
+
+@pytest.mark.parametrize("form", ["zarr", "parquet", "numbers"])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "json", "tasks.json"])
+def test_labels_by_key(kind, form, data, files, tmp_path):
+    log, _, _ = begun(data, files)
+    keys = [5 * row for row in range(160)] if form == "numbers" else [f"case {row}" for row in range(160)]
+    at = tmp_path / ("keys.parquet" if form == "parquet" else "keys")
+    if form == "parquet":
+        pyarrow.parquet.write_table(pa.table({"x": keys, "Case": keys}), at, row_group_size=30)
+    else:
+        zarr.create_array(at, data=np.array(keys, None if form == "numbers" else "T"), chunks=(30,))
+    labels = {keys[150]: "a", keys[3]: "b"}
+    path = tmp_path / f"labels.{kind}"
+    if kind == "csv":
+        write(path, labels, "Case,label")
+    elif kind == "parquet":
+        pyarrow.parquet.write_table(pa.table({"Case": [*labels], "label": [*labels.values()]}), path)
+    elif kind == "json":
+        path.write_text(json.dumps([{"Case": key, "label": label} for key, label in labels.items()]))
+    else:
+        path.write_text(json.dumps([task(key, label, name="Case") for key, label in labels.items()]))
+    given = ("import", "--log", log, "--labels", path)
+    assert "2 labels told" in run(*given, "--key", "Case", "--keys", at)
+    assert resume(log).ledger.labelled == {150: "a", 3: "b"}
+    assert "--key and --keys go together" in fail(*given, "--key", "Case", code=2)
+
+
+def test_keys_that_cannot_be(data, files, tmp_path):
+    log, _, _ = begun(data, files)
+    path, before = write(tmp_path / "labels.csv", {"a": 1, "z": 2}, "id,label"), log.read_bytes()
+    keys = {
+        "few": (["a", "z"], "has 2 keys, but the pool has 160 rows"),
+        "twice": (["z", "a", *"z" * 158], "rows 0 and 2 of .*twice have the key 'z'"),
+        "none": (["a", *"b" * 159], "labels 'z' and 0 others that are no keys"),
+    }
+    for name, (values, message) in keys.items():
+        zarr.create_array(tmp_path / name, data=np.array(values, "T"))
+        assert re.search(
+            message, fail("import", "--log", log, "--labels", path, "--key", "id", "--keys", tmp_path / name)
+        )
+    pyarrow.parquet.write_table(pa.table({"x": [1]}), tmp_path / "k.parquet")
+    assert "but no 'id'" in fail(
+        "import", "--log", log, "--labels", path, "--key", "id", "--keys", tmp_path / "k.parquet"
+    )
+    assert "expected 'name' and 'label'" in fail(
+        "import", "--log", log, "--labels", path, "--key", "name", "--keys", tmp_path / "few"
+    )
+    assert log.read_bytes() == before
 
 
 FILES = {

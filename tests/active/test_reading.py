@@ -37,7 +37,7 @@ class CountingStore(WrapperStore):
 
 
 CHUNKS = [(50, 6), (50, 2), (7, 3), (300, 6)]
-WAYS = [{}, {"strategy": "entropy"}, {"strategy": "votes"}, {"diversity": 5}]
+WAYS = [{}, {"strategy": "entropy"}, {"strategy": "averaged-margin"}, {"diversity": 5}]
 
 
 @pytest.fixture

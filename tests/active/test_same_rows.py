@@ -13,7 +13,7 @@ from tests.active.sessions import FORMS, asked, committee, learner
 WAYS = {
     "margin": {},
     "entropy": {"strategy": "entropy"},
-    "votes": {"strategy": "votes"},
+    "averaged-margin": {"strategy": "averaged-margin"},
     "random": {"strategy": "random"},
     "fraction": {"pool_fraction": 0.3},
     "diversity": {"diversity": 4},
@@ -110,7 +110,7 @@ def test_the_ways_differ(expected):
 def test_rows_scored_at_once(rows_at_once, expected, problem, monkeypatch):
     monkeypatch.setattr(scoring, "ROWS_AT_ONCE", rows_at_once)
     monkeypatch.setattr(drawing, "RANDOM_ROWS", 3 * rows_at_once)
-    for way in ("votes", "all", "random"):
+    for way in ("averaged-margin", "all", "random"):
         assert asked(learner(problem[0], **WAYS[way]), problem[1]) == expected(way)
 
 

@@ -91,7 +91,7 @@ class Session(RuleBasedStateMachine):
 
     clock: Any
 
-    @initialize(strategy=st.sampled_from(["random", "margin", "votes"]))
+    @initialize(strategy=st.sampled_from(["random", "margin", "averaged-margin"]))
     def begin(self, strategy):
         self.strategy = strategy
         self.folder = Path(tempfile.mkdtemp())

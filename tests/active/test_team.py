@@ -12,6 +12,9 @@ import pytest
 import zarr
 
 from distboost.active import pool_search, resume
+from distboost.active.agreement import agreements_of
+from distboost.active.ledger import Ledger
+from distboost.active.records import to_line
 from distboost.errors import DataError, StoreError
 from tests.active.sessions import committee, learner, state
 
@@ -112,7 +115,7 @@ def test_the_last_rows_are_shared(problem, log):
 
 @pytest.mark.parametrize("hours", [0, -1, np.nan, "1", 1e9])
 def test_leases_that_cannot_be(hours, two):
-    with pytest.raises(DataError, match=r"hours are .*, expected a number above 0"):
+    with pytest.raises(DataError, match=r"hours is .*, expected a number above 0"):
         two[0].lease(by="ann", hours=hours)
 
 
@@ -184,6 +187,81 @@ def test_a_log_that_was_replaced_is_noticed(two, log):
         with pytest.raises(StoreError, match=r"the log .*log no longer has the lines that were read from it"):
             call()
     assert log.read_bytes() == content
+
+
+# Two people on one row.
+
+
+def test_second_opinions(two, problem, log, saved):
+    """They are of others' rows, each person's once, and change no label; those that differ wait for a correction."""
+    ann, bob = two
+    y = problem[1]
+    first = ann.lease(30, by="ann")
+    ann.teach(first, y[first], by="ann")
+    before = saved(ann.estimator_)
+    seen = []
+    for n in (3, 3, 2, 2):
+        rows = bob.lease(n, by="bob", overlap=0.4)
+        again = sorted(set(rows) & set(first))
+        assert bob.asked_of("bob").tolist() == rows.tolist()
+        assert set(rows[len(rows) - len(again) :]) == set(again)  # they come last
+        bob.teach(again, (y[again] + 1) % 4 if n == 2 else y[again], by="bob")
+        bob.withdraw(bob.asked_of("bob"))
+        seen += again
+    assert len(seen) == len(set(seen)) == 4
+    assert bob.labels_.tolist() == y[first].tolist()
+    assert saved(bob.estimator_) == before
+    again = resume(log, problem[0])
+    [agreement] = again.advice().agreement
+    assert (agreement.people, agreement.n_rows) == (("ann", "bob"), 4)
+    assert again.advice().conflicts == again.ledger.conflicts == [row for row in first if row in seen[2:]]
+    assert "Settle 2 rows" in again.advice().next_steps[0]
+    carol = again.lease(by="carol", conflicts=True)
+    assert sorted(carol) == sorted(seen[2:])
+    again.correct(carol, (y[carol] + 1) % 4, by="carol")
+    with pytest.raises(DataError, match="there is no row on which people differ"):
+        again.lease(by="ann", conflicts=True)
+    bob.ledger.update()
+    assert bob.ledger.conflicts == []
+    assert saved(again.estimator_) != before
+    assert bob.withdraw(carol).n_open_ == 300 - 28
+    assert agreements_of(bob.ledger.opinions)[0].n_rows == 2
+
+
+def test_second_opinions_of_the_last_rows(problem, log):
+    X, y = problem[0][:20], problem[1]
+    ann, bob = [learner(X, log=log) for _ in range(2)]
+    ann.teach(ann.lease(by="ann"), y[ann.asked_of("ann")], by="ann")
+    assert len(bob.lease(by="bob", overlap=0.5)) == 5
+    bob.teach(bob.asked_of("bob"), [3] * 5, by="bob")
+    with pytest.raises(DataError, match=r"row \d+ was taught already, as \d by 'ann'"):
+        bob.teach(bob.labelled_, [3] * 20, by="bob")
+    with pytest.raises(DataError, match="no row is left to ask for"):
+        bob.lease(by="bob")
+    with pytest.raises(DataError, match=r"overlap is 2, expected a number of 0 to 1"):
+        bob.lease(by="bob", overlap=2)
+
+
+def test_a_slip_is_no_conflict(two, problem):
+    """Who corrects her own label changes her mind; who corrects another's settles it."""
+    ann, bob = two
+    ann.teach(range(20), [0, 1] * 10, by="ann").correct([0], [1], by="ann").correct([1], [2], by="bob")
+    rows = bob.lease(18, by="bob", overlap=1.0)
+    assert set(rows) == set(range(20)) - {1} - (set(range(20)) - set(rows))
+    assert 1 not in bob.lease(2, by="bob", overlap=1.0)
+    bob.teach([0], [1], by="bob")
+    assert bob.ledger.conflicts == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [("aabb", "aabb", 1.0), ("aabb", "abab", 0.0), ("aaab", "aabb", 0.5), ("aaaa", "aaaa", 1.0)],
+)
+def test_kappa(first, second, expected):
+    opinions = {
+        row: {"ann": a, "bob": b, None: "c"} for row, (a, b) in enumerate(zip(first, second, strict=True))
+    }
+    assert agreements_of(opinions) == [(("ann", "bob"), 4, pytest.approx(expected))]
 
 
 # What is known of a row.
@@ -325,9 +403,7 @@ def test_a_function_that_others_ask_by(two, problem):
     taught(ann, problem[1])
     bob.strategy = by_number
     assert bob.query(2).tolist() == sorted(set(range(300)) - set(ann.labelled_.tolist()))[:2]
-    with pytest.raises(
-        DataError, match=r"asks by the function .*by_number now, which it does not contain. Pass it"
-    ):
+    with pytest.raises(DataError, match=r"asks by .*by_number now, which is none of .*Pass that function"):
         ann.query()
     ann.strategy = by_number
     assert len(ann.query()) == 10
@@ -399,3 +475,16 @@ def test_a_search_that_fails_is_recorded(two, problem, log, monkeypatch):
     event = two[0].ledger.events[-1]
     assert (event["error"], event["by"]) == ("OSError: no route", "ann")
     assert learner(problem[0], log=log).n_open_ == 260
+
+
+def test_a_log_of_a_strategy_that_is_gone(problem, tmp_path):
+    """Its labels are there. It asks for rows by another strategy, as soon as one is set."""
+    X, y = problem
+    log = tmp_path / "log"
+    log.write_text(to_line({**learner(X).ledger.header, "strategy": "votes"}))
+    Ledger.from_log(log).teach(range(50), y[:50])
+    with pytest.raises(DataError, match=r"asks by votes, which is none of margin, .*Pass .*strategy"):
+        resume(log, X)
+    found = resume(log, X, strategy="margin")
+    assert len(found.query()) == 10
+    assert resume(log, X).strategy == "margin"

@@ -197,6 +197,6 @@ def test_algorithms_that_can_be_continued():
 
 def test_no_scores_are_kept_without_a_use(problem, scratch):
     X, y = problem
-    for parameters in ({"pool_fraction": 0.5}, {"strategy": "votes"}, {"strategy": "random"}):
+    for parameters in ({"pool_fraction": 0.5}, {"strategy": "averaged-margin"}, {"strategy": "random"}):
         asked(grown(X, GAMBLEClassifier(calibration=None, n_estimators=2), scratch, **parameters), y, 3)
     assert not scratch.exists()
