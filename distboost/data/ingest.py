@@ -14,7 +14,7 @@ import numpy as np
 from distboost.data.axes import spans
 from distboost.data.blocks import BinnedRows
 from distboost.data.categories import Categories, put_bins
-from distboost.data.checks import check_finite, encode_labels, load_labels, load_weights, numbers
+from distboost.data.checks import as_numbers, check_finite, encode_labels, load_labels, load_weights, numbers
 from distboost.data.edges import FeatureBand
 from distboost.data.ingest_plan import IngestPlan
 from distboost.data.memory import returned_when_freed
@@ -30,11 +30,12 @@ from distboost.data.scan import (
     scan_weights,
     sorted_classes,
 )
-from distboost.data.source import Source
+from distboost.data.source import Source, at_hand
+from distboost.data.sparse import SparseRows
 from distboost.data.work import TaskRunner
 from distboost.errors import DataError
 from distboost.io.phases import Advance
-from distboost.kernels import binning
+from distboost.kernels import binning, sparse
 from distboost.threads import Threads
 
 if TYPE_CHECKING:
@@ -191,8 +192,15 @@ def bin_features(
     x: Any, first_row: int, first_column: int, options: BinOptions
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return the bins of some rows of some features, (n, m) uint8, and their values, (n, m) float64, if these are kept."""
+    x = at_hand(x)
     bins = np.empty(x.shape, np.uint8)
     values = np.empty(x.shape) if options.keep_values else None
+    if (
+        isinstance(x, SparseRows)
+        and values is None
+        and _bin_stored(x, first_row, first_column, options, bins)
+    ):
+        return bins, None
     for row, column, X in numbers(x, options.x_place):
         n, n_features = X.shape
         at = slice(row, row + n), slice(column, column + n_features)
@@ -210,6 +218,22 @@ def bin_features(
             values[at] = X
         del X  # a view may keep a chunk in memory: it must go before the next one is read
     return bins, values
+
+
+def _bin_stored(
+    x: SparseRows, first_row: int, first_column: int, options: BinOptions, out: np.ndarray
+) -> bool:
+    """Write the bins of rows by their stored entries; return False if they must become dense for it."""
+    stop = first_column + x.shape[1]
+    if any(first_column <= d < stop for d in options.categories) or x.stores_twice():
+        return False
+    offsets, of_zero = options.edge_offsets[first_column : stop + 1], np.empty((1, x.shape[1]), np.uint8)
+    binning.bin_rows(as_numbers(np.zeros(of_zero.shape), x.place), options.edges, offsets, of_zero)
+    for row, found in x.entries():
+        found.check_finite(options.x_place, first_row + row, first_column)
+        some = out[row : row + len(found.indptr) - 1]
+        sparse.bin_stored(found.indptr, found.columns, found.values, options.edges, offsets, of_zero[0], some)
+    return True
 
 
 def bin_labels(y: Any, weights: Any, first: int, options: BinOptions) -> tuple[np.ndarray, np.ndarray]:

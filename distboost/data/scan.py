@@ -15,13 +15,14 @@ import numpy as np
 
 from distboost.data.axes import spans
 from distboost.data.categories import Counts, count_values, merge_counts
-from distboost.data.checks import InfiniteValue, load_labels, load_weights, numbers
+from distboost.data.checks import InfiniteValue, as_numbers, load_labels, load_weights, numbers
 from distboost.data.labels import check, check_same_type, check_type, joined_type, made, plain, shown
 from distboost.data.memory import returned_when_freed
 from distboost.data.profile import ClassScan
 from distboost.data.source import at_hand
+from distboost.data.sparse import SparseRows
 from distboost.errors import DataError, LimitError
-from distboost.kernels import binning, random
+from distboost.kernels import binning, random, sparse
 
 SAMPLE_ROWS = 200_000  # rows whose quantiles become bin edges
 SAMPLE_BYTES = 2**28
@@ -121,7 +122,12 @@ def scan_features(
     categories: dict[int, Counts] = {
         d - first_column: {} for d in options.categorical if first_column <= d < first_column + n_features
     }
-    for row, column, X in numbers(x, options.x_place):
+    by_entries = isinstance(x, SparseRows) and not categories and not x.stores_twice()
+    if by_entries:
+        values.add_stored(x, np.ones(n) if w is None else w, options.x_place, first_row, first_column)
+        for (at, _), X in x.chosen(sampled).pieces():
+            sample[at : at + len(X)] = X
+    for row, column, X in () if by_entries else numbers(x, options.x_place):
         rows, columns = slice(row, row + len(X)), slice(column, column + X.shape[1])
         infinite = values.add(X, np.ones(len(X)) if w is None else w[rows], columns)
         if infinite is not None:
@@ -171,6 +177,20 @@ class _Values:
             infinite,
         )
         return None if infinite[0] < 0 else (int(infinite[0]), int(infinite[1]))
+
+    def add_stored(
+        self, x: SparseRows, weights: np.ndarray, place: str, first_row: int, first_column: int
+    ) -> None:
+        """Add the values of rows by their stored entries; raise DataError if one is infinite."""
+        stored = np.zeros(len(self._counts), np.int64)
+        for row, found in x.entries():
+            found.check_finite(place, first_row + row, first_column)
+            w = weights[row : row + len(found.indptr) - 1]
+            sparse.distinct_stored(
+                found.indptr, found.columns, found.values, w, self._limit, self._table, self._used, self._counts, stored
+            )  # fmt: skip
+        has_zeros = stored < np.count_nonzero(weights > 0)
+        self.add(as_numbers(np.where(has_zeros, 0.0, np.nan)[None], place), np.ones(1), slice(None))
 
     def found(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the numbers of values and the values, as in a `FeatureScan`."""

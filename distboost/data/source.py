@@ -149,8 +149,12 @@ class ArraySource(Source):
 
 
 def at_hand(part: Any) -> Any:
-    """Return a part whose type is known: one of a dask array that no cluster has computed is computed now."""
-    return part.computed() if hasattr(part, "computed") else part
+    """Return a part whose type is known.
+
+    One of a dask array is computed now if no cluster has done it, and rows in compressed form are read.
+    """
+    found = part.computed() if hasattr(part, "computed") else part
+    return found.compressed() if hasattr(found, "compressed") else found
 
 
 def pieces(part: Any) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:

@@ -11,16 +11,17 @@ from distboost.data.checks import check_finite
 from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.labels import is_unicode
 from distboost.data.source import load
+from distboost.data.sparse import SparseRows
 from distboost.errors import DataError
 from distboost.estimators.names import check_n_features, columns_named, compare_names, set_features
 from distboost.estimators.parameters import CommonParameters
 from distboost.inputs.array import ArrayInput
 from distboost.inputs.base import Input, LazyInput, NearInput
 from distboost.inputs.choose import adapter_of, dataset_of
-from distboost.inputs.frame import FrameRows
 from distboost.io.options import storage_options
-from distboost.model.ensemble import slices
+from distboost.model.ensemble import parts_of
 from distboost.model.history import UNNAMED
+from distboost.prediction.predictor import Rows
 from distboost.prediction.streamed import check_features
 from distboost.threads import Threads
 from distboost.warn import warn_of_all
@@ -181,11 +182,11 @@ def _opened(estimator: CommonParameters, X: Any) -> Input:
     return rows.coded_for(estimator.learned_.ensemble.categories)
 
 
-def checked_rows(estimator: CommonParameters, rows: Input) -> np.ndarray | FrameRows:
+def checked_rows(estimator: CommonParameters, rows: Input) -> Rows:
     """Return rows for prediction in memory, (n, n_features) float32, float64 or whole numbers. They are not copied.
 
-    The rows of a data frame become numbers when some of them are read. Whether they are finite is not checked. Lazy rows are
-    loaded.
+    The rows of a data frame, or of a sparse matrix, become numbers when some of them are read. Whether they are finite is not
+    checked. Lazy rows are loaded.
     """
     if isinstance(rows, LazyInput):
         rows = ArrayInput(rows.features().loaded(), "X")
@@ -195,19 +196,20 @@ def checked_rows(estimator: CommonParameters, rows: Input) -> np.ndarray | Frame
         raise DataError(
             f"``X``: Found array with 0 sample(s) (shape={source.shape}) while a minimum of 1 is required."
         )
-    found: np.ndarray | FrameRows = source.part(0, source.n_rows)
+    found: Rows = source.part(0, source.n_rows)
     return found
 
 
-def finite_rows(estimator: CommonParameters, rows: Input, threads: Threads) -> np.ndarray:
-    """Return rows in memory as one array, as `checked_rows` does; raise ValueError if a value is infinite."""
-    X = load(checked_rows(estimator, rows))
+def finite_rows(estimator: CommonParameters, rows: Input, threads: Threads) -> np.ndarray | SparseRows:
+    """Return rows in memory, as `checked_rows` does, those of a data frame as an array; raise ValueError if one is infinite."""
+    given = checked_rows(estimator, rows)
+    X = given if isinstance(given, SparseRows) else load(given)
 
     def check(some: slice) -> None:
         check_finite(X[some], "X", some.start)
 
     with columns_named(estimator):
-        threads.map(check, slices(len(X)))
+        threads.map(check, parts_of(X))
     return X
 
 

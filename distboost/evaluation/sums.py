@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from distboost.data.axes import spans
 from distboost.data.checks import as_numbers, check_finite, encode_labels, load_labels, load_weights
 from distboost.data.memory import returned_when_freed
+from distboost.data.sparse import rows_together
 from distboost.errors import DataError
 from distboost.evaluation.margins import margin_sums
 from distboost.evaluation.worst import WorstRows
@@ -134,7 +135,7 @@ def judge_part(judge: Judge, x: Any, y: Any, weights: Any, first: int) -> Sums:
     _check_size(w, judge.places.weights, first)
     codes = judge.codes(labels, w, first)
     X, total = loaded(x), Sums()
-    step = max(min(PIECE_ROWS, PIECE_NUMBERS // len(judge.classes)), 1)
+    step = max(min(rows_together(X, PIECE_ROWS), PIECE_NUMBERS // len(judge.classes)), 1)
     for a, b in spans(0, len(X), step):
         check_wanted()
         rows = as_numbers(X[a:b], judge.places.x)

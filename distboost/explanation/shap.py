@@ -13,11 +13,11 @@ from distboost.estimators.parameters import n_threads
 from distboost.estimators.predicting import mapped
 from distboost.estimators.validation import finite_rows, opened_rows
 from distboost.explanation.paths import Paths
-from distboost.inputs.frame import FrameRows
 from distboost.kernels import shap
 from distboost.model.ensemble import kernel_rows, slices
 from distboost.model.nodes import Nodes
 from distboost.model.trees import TreeEnsemble
+from distboost.prediction.predictor import Rows
 from distboost.threads import Threads
 
 _ROWS_AT_ONCE = 128  # of one thread: few, since a row takes long
@@ -124,7 +124,7 @@ class Explainer(NamedTuple):
         expected: np.ndarray = (self.cover[:, None] * self.values).sum(axis=0)
         return expected
 
-    def __call__(self, X: np.ndarray | FrameRows, threads: Threads) -> np.ndarray:
+    def __call__(self, X: Rows, threads: Threads) -> np.ndarray:
         """Return the SHAP values of raw rows X, (n, n_features) numbers."""
         self.trees.check(X)
         out = np.zeros((*X.shape, self.values.shape[1]))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from distboost.data.source import load
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.inspecting import check_fitted, trees_of
 from distboost.estimators.parameters import n_threads
@@ -41,5 +42,5 @@ def codes(model: BoostingClassifier, X: Any) -> np.ndarray:
     check_fitted(model)
     X = opened_rows(model, X)
     with Threads(n_threads(model)) as threads:
-        rows = finite_rows(model, X, threads)
+        rows = load(finite_rows(model, X, threads))
     return np.array(trees_of(model, "export.codes").coded(rows), np.float64)

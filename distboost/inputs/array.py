@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
 from distboost.data.checks import first_text
 from distboost.data.real import refuse_unreal
@@ -16,7 +15,7 @@ from distboost.errors import ArgumentError, DataError
 from distboost.inputs.base import Input, NearInput, is_instance
 
 # Arrays of these types are not copied: they are read a piece at a time. Others become float64.
-_NUMBERS: dict[str, Any] = {
+NUMBERS: dict[str, Any] = {
     "dtype": [np.float64, np.float32, *(np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8))],
     "ensure_all_finite": False,  # checked where the row numbers are known, so that errors can name them
 }
@@ -46,27 +45,8 @@ class ArrayInput(NearInput):
     def source(self, of_features: bool) -> Source:
         return ArraySource(np.asarray(self.data), self.place)
 
-    # Workers import this module, but nothing of scikit-learn, which takes 130 MB.
-
     def checked(self, estimator: Any) -> Input:
-        from sklearn.utils.validation import check_array
-
-        values = _as_array(self)
-        if isinstance(values, np.ndarray):
-            refuse_unreal(values, self.place)
-        try:
-            values = check_array(values, input_name="X", estimator=estimator, **_NUMBERS)
-        except TypeError as error:
-            raise ArgumentError(f"{self.place}: {error}") from error
-        except ValueError as error:
-            text = first_text(values)
-            if text is None:
-                raise DataError(f"{self.place}: {error}") from error
-            raise DataError(
-                f"column {text.column} of {self.place} has the text {text.value!r:.100} in row {text.row}, which is no number. "
-                "Encode it, or pass a data frame, of which ``categorical_features`` may name columns of text."
-            ) from error
-        return ArrayInput(values, self.place, self._names)
+        return ArrayInput(checked_numbers(_as_array(self), self.place, estimator), self.place, self._names)
 
     def checked_labels(self) -> Input:
         from sklearn.utils.validation import column_or_1d
@@ -88,9 +68,32 @@ class ArrayInput(NearInput):
         return hasattr(self.data, "__len__") and kind not in ("S", "T") and not self._is_nullable
 
 
+# Workers import this module, but nothing of scikit-learn, which takes 130 MB.
+
+
+def checked_numbers(values: Any, place: str, estimator: Any, **accepted: Any) -> Any:
+    """Return rows of features in memory as scikit-learn checks them; keywords are those of its `check_array`."""
+    from sklearn.utils.validation import check_array
+
+    if isinstance(values, np.ndarray):
+        refuse_unreal(values, place)
+    try:
+        return check_array(values, input_name="X", estimator=estimator, **{**NUMBERS, **accepted})
+    except TypeError as error:
+        raise ArgumentError(f"{place}: {error}") from error
+    except ValueError as error:
+        text = None if accepted else first_text(values)
+        if text is None:
+            raise DataError(f"{place}: {error}") from error
+        raise DataError(
+            f"column {text.column} of {place} has the text {text.value!r:.100} in row {text.row}, which is no number. "
+            "Encode it, or pass a data frame, of which ``categorical_features`` may name columns of text."
+        ) from error
+
+
 def _as_array(given: ArrayInput) -> Any:
     """Return lists as an array, and what has an array's interface as it is; raise DataError if it is anything else."""
-    if hasattr(given.data, "__array__") or issparse(given.data):
+    if hasattr(given.data, "__array__"):
         return given.data
     try:
         found = np.asarray(given.data)

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from distboost.data.dataset import RawDataset
+from distboost.inputs.anndata import AnnDataInput, EncodedInput
 from distboost.inputs.array import ArrayInput
 from distboost.inputs.base import Input
 from distboost.inputs.binned_store import StoreInput
@@ -13,18 +14,22 @@ from distboost.inputs.dask_array import DaskInput, read_together
 from distboost.inputs.dask_frame import DaskFrameInput
 from distboost.inputs.frame import FrameInput
 from distboost.inputs.parquet import ParquetInput, is_parquet, parquet_at
+from distboost.inputs.sparse import SparseInput
 from distboost.inputs.xarray import XarrayInput
 from distboost.inputs.zarr_array import ZarrInput, at_path
 
 # The first that recognises a container adapts it.
 ADAPTERS: tuple[type[Input], ...] = (
     StoreInput,
+    EncodedInput,
     ZarrInput,
     ParquetInput,
     XarrayInput,
+    AnnDataInput,
     DaskFrameInput,
     DaskInput,
     FrameInput,
+    SparseInput,
     ArrayInput,
 )
 

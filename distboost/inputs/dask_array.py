@@ -28,11 +28,12 @@ from dask.utils import ensure_dict
 from distributed import Client, futures_of
 from distributed.shuffle._core import P2PBarrierTask
 from distributed.system import MEMORY_LIMIT
-from scipy.sparse import issparse
+from scipy.sparse import hstack, issparse, vstack
 
 from distboost.data.axes import Axis, spans
 from distboost.data.labels import joined_type
 from distboost.data.source import Source, assembled, load
+from distboost.data.sparse import SparseRows
 from distboost.errors import ClusterError, DataError, DistboostError
 from distboost.inputs.array import unmasked
 from distboost.inputs.base import BLOCK_BYTES, LazyInput, is_instance
@@ -58,8 +59,9 @@ class DaskInput(LazyInput):
     def array(self, of_features: bool) -> da.Array:
         """Return the dask array. The sizes of its chunks may be unknown."""
         if is_instance(self.data, "dask.array", "Array"):
-            if not isinstance(self.data._meta, np.ndarray):
-                raise no_dense_array(f"each chunk of {self.place}", type(self.data._meta))
+            meta = self.data._meta
+            if not (isinstance(meta, np.ndarray) or (of_features and issparse(meta))):
+                raise no_dense_array(f"each chunk of {self.place}", type(meta))
             return cast("da.Array", self.data)
         if of_features or not hasattr(type(self.data), "to_dask_array"):
             raise self.no_rows()
@@ -160,8 +162,10 @@ def _whole_rows(array: da.Array) -> da.Array:
     return joined
 
 
-def _side_by_side(chunks: list[Any]) -> np.ndarray:
-    """Return chunks of the same rows as one array of a type that holds the values of all."""
+def _side_by_side(chunks: list[Any]) -> Any:
+    """Return chunks of the same rows as one array of a type that holds the values of all; sparse if all are."""
+    if all(map(issparse, chunks)):
+        return hstack(chunks, format="csr")
     return np.concatenate([dense(chunk, "a block of X") for chunk in chunks], axis=1)
 
 
@@ -178,9 +182,15 @@ class Declared(NamedTuple):
     def block(self) -> str:
         return f"chunk {self.position} of {self.place}"
 
-    def values_of(self, chunk: Any) -> np.ndarray:
-        """Return the values of a computed chunk; raise DataError unless they have this shape, and values of this sort."""
-        values = dense(chunk, self.block)
+    def values_of(self, chunk: Any) -> Any:
+        """Return the values of a computed chunk, as CSR if it is one of scipy.sparse.
+
+        Raises
+        ------
+        DataError
+            Unless they have this shape, and values of this sort.
+        """
+        values = chunk.tocsr() if self.of_features and issparse(chunk) else dense(chunk, self.block)
         if values.shape != self.shape:
             raise DataError(
                 f"{self.block} was computed to the shape {values.shape}, but the dask array says {self.shape}. Pass the function "
@@ -219,6 +229,11 @@ def dense(chunk: Any, what: str) -> np.ndarray:
     return np.asarray(unmasked(chunk))
 
 
+def block_rows(block: Any) -> np.ndarray | SparseRows:
+    """Return a computed block of X, whose type nobody has declared."""
+    return SparseRows(block.tocsr(), "X") if issparse(block) else dense(block, "a block of X")
+
+
 def no_dense_array(what: str, kind: type) -> DataError:
     """Return the error for something of a dask array whose blocks are no arrays of NumPy."""
     convert = "block.toarray()" if kind.__module__.startswith("scipy.sparse") else "np.asarray(block)"
@@ -236,30 +251,43 @@ class Blocks(NamedTuple):
     shape : tuple of int
     places : tuple of tuple of int
         Where each cut begins.
-    cuts : tuple of ndarray
+    cuts : tuple of (ndarray, or csr_array or csr_matrix of scipy.sparse)
     """
 
     shape: tuple[int, ...]
     places: tuple[tuple[int, ...], ...]
-    cuts: tuple[np.ndarray, ...]
+    cuts: tuple[Any, ...]
+
+    def compressed(self) -> SparseRows | Blocks:
+        """Return the rows in compressed form if all cuts are sparse; else these blocks."""
+        if not (self.cuts and all(map(issparse, self.cuts))):
+            return self
+        bands: dict[int, list[Any]] = {}  # by the first row
+        for place, cut in zip(self.places, self.cuts, strict=True):
+            bands.setdefault(place[0], []).append(cut)
+        rows = [band[0] if len(band) == 1 else hstack(band, format="csr") for band in bands.values()]
+        return SparseRows(vstack(rows, format="csr", dtype=self.dtype), "a part of X")
 
     @property
     def dtype(self) -> np.dtype:
         """A type that holds the values of all cuts."""
-        found = self.cuts[0].dtype
+        found: np.dtype = self.cuts[0].dtype
         for cut in self.cuts[1:]:
             found = joined_type(found, cut.dtype)
         return found
 
     def pieces(self) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
-        """Yield the values of one cut at a time, all of one type, with their position."""
+        """Yield the values of one cut at a time, all of one type, with their position; those of a sparse cut in pieces."""
         dtype = self.dtype
         for place, cut in zip(self.places, self.cuts, strict=True):
-            yield place, cut.astype(dtype, copy=False)
+            whole = [((0,) * len(place), cut)]
+            for within, values in SparseRows(cut, "X").pieces() if issparse(cut) else whole:
+                at = tuple(a + b for a, b in zip(place, within, strict=True))
+                yield at, values.astype(dtype, copy=False)
 
     def load(self) -> np.ndarray:
         """Return all values as one array."""
-        return self.cuts[0] if len(self.cuts) == 1 else assembled(self)
+        return self.cuts[0] if len(self.cuts) == 1 and not issparse(self.cuts[0]) else assembled(self)
 
 
 class DaskPart:
@@ -344,13 +372,13 @@ def _cuts(sizes: tuple[int, ...], start: int, stop: int) -> Iterator[_Cut]:
         first += length
 
 
-def _cut(chunk: Any, index: tuple[slice, ...], declared: Declared) -> np.ndarray:
+def _cut(chunk: Any, index: tuple[slice, ...], declared: Declared) -> Any:
     values = declared.values_of(chunk)
     cut = values[index]
     return cut.copy() if 2 * cut.size < values.size else cut  # a view keeps the whole chunk in memory
 
 
-def _joined(shape: tuple[int, ...], places: tuple[tuple[int, ...], ...], *cuts: np.ndarray) -> Blocks:
+def _joined(shape: tuple[int, ...], places: tuple[tuple[int, ...], ...], *cuts: Any) -> Blocks:
     return Blocks(shape, places, cuts)
 
 

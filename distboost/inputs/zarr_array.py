@@ -11,7 +11,7 @@ import os
 import struct
 from collections.abc import Mapping
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import zarr
@@ -19,8 +19,10 @@ from zarr.errors import ContainsArrayError, NodeTypeValidationError
 from zarr.storage import FsspecStore, LocalStore, StorePath
 
 from distboost.data.listing import described_group, innermost
-from distboost.data.source import Source, load
+from distboost.data.source import Source, at_hand, load
+from distboost.data.sparse import SparseRows
 from distboost.data.stored import Packing, ZarrSource
+from distboost.data.stored_sparse import CSC, CSR, ENCODING
 from distboost.errors import DataError, StoreError
 from distboost.inputs.base import BLOCK_BYTES, Input, LazyInput
 from distboost.inputs.forks import check_default_scheduler
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 FEATURE_NAMES = "feature_names"
 SCALE, OFFSET, MISSING = "scale_factor", "add_offset", ("_FillValue", "missing_value")
+ANNDATA, MATRIX = "anndata", "X"
+ENCODED = (ANNDATA, CSR, CSC, "categorical", "nullable-integer", "nullable-boolean", "nullable-string-array")
 ATTRIBUTES = (SCALE, OFFSET, *MISSING, "_Unsigned")
 
 
@@ -61,7 +65,7 @@ class ZarrInput(LazyInput):
 
     @cached_property
     def names(self) -> np.ndarray | None:
-        return _attributed(self.data, self.place)
+        return attributed(self.data, self.data.shape, self.place)
 
     def warnings(self, policy: str) -> list[str]:
         return self.features().warnings(policy)
@@ -99,20 +103,30 @@ def chunkwise(source: Source) -> da.Array:
 
 
 class _Chunkwise:
-    """A source that reads blocks of rows chunk by chunk: zarr itself decodes all chunks of a block at once."""
+    """A source that reads blocks of rows chunk by chunk: zarr itself decodes all chunks of a block at once.
+
+    Blocks of sparse rows are CSR of scipy.
+    """
 
     def __init__(self, source: Source):
         self.source = source
         self.shape, self.dtype, self.ndim = source.shape, source.dtype, len(source.shape)
 
-    def __getitem__(self, key: tuple[slice, ...]) -> np.ndarray:
+    def __getitem__(self, key: tuple[slice, ...]) -> Any:
         rows, *rest = key
         start, stop, _ = rows.indices(self.shape[0])
-        return load(self.source.part(start, stop))[(slice(None), *rest)]
+        found = at_hand(self.source.part(start, stop))
+        return (found.matrix if isinstance(found, SparseRows) else load(found))[(slice(None), *rest)]
 
 
-def at_path(url: str | os.PathLike[str], name: str) -> zarr.Array[Any] | NoArray:
-    """Return the zarr array at a path or URL; raise StoreError if nobody can tell what is there."""
+def at_path(url: str | os.PathLike[str], name: str) -> zarr.Array[Any] | zarr.Group | NoArray:
+    """Return what is at a path or URL: an array of zarr, or a group that AnnData has encoded.
+
+    Raises
+    ------
+    StoreError
+        If nobody can tell.
+    """
     name, place = f"``{name}``", repr(os.fspath(url))
     try:
         store = open_store(url)
@@ -128,6 +142,8 @@ def at_path(url: str | os.PathLike[str], name: str) -> zarr.Array[Any] | NoArray
             )
             return NoArray(url, DataError(text), is_binned=True)
         group = found_group(store)
+        if group is not None and is_encoded(group):
+            return encoded(group)
         if group is not None:
             return NoArray(url, DataError(f"{name}: {described_group(group)}"))
         if refusal is not None:
@@ -153,16 +169,27 @@ def at_path(url: str | os.PathLike[str], name: str) -> zarr.Array[Any] | NoArray
         return NoArray(url, StoreError(text))
 
 
-def _attributed(array: zarr.Array[Any], place: str) -> np.ndarray | None:
-    """Return the names in the attribute of an array, or else of its group."""
-    if array.ndim != 2:  # no table: its own error says so
+def is_encoded(data: Any) -> bool:
+    """Whether a zarr group is one that AnnData has encoded, and that has rows or labels."""
+    return isinstance(data, zarr.Group) and data.attrs.get(ENCODING) in ENCODED
+
+
+def encoded(group: zarr.Group) -> zarr.Array[Any] | zarr.Group:
+    """Return what has the rows of such a group: the matrix X of a whole AnnData store, else the group itself."""
+    found: Any = group[MATRIX] if group.attrs[ENCODING] == ANNDATA and MATRIX in group else group
+    return cast("zarr.Array[Any] | zarr.Group", found)
+
+
+def attributed(node: zarr.Array[Any] | zarr.Group, shape: tuple[int, ...], place: str) -> np.ndarray | None:
+    """Return the names in the attribute of an array or a matrix, or else of its group; or those of the AnnData store it is in."""
+    if len(shape) != 2:  # no table: its own error says so
         return None
-    names, owner = array.attrs.get(FEATURE_NAMES), "its attribute"
+    names, owner = node.attrs.get(FEATURE_NAMES), "its attribute"
     if names is None:
-        names, owner = _of_group(array, place), "the attribute of its group,"
+        names, owner = _of_group(node, place), "the attribute of its group,"
     if names is None:
         return None
-    n_features = array.shape[1]
+    n_features = shape[1]
     if not isinstance(names, list) or len(names) != n_features or not all(isinstance(n, str) for n in names):
         raise DataError(
             f"``{place}``: {owner} {FEATURE_NAMES} is {str(names)!r:.100}, expected a list of {n_features} texts, one for each "
@@ -171,7 +198,7 @@ def _attributed(array: zarr.Array[Any], place: str) -> np.ndarray | None:
     return np.array(names, dtype=object)
 
 
-def _of_group(array: zarr.Array[Any], place: str) -> Any:
+def _of_group(array: zarr.Array[Any] | zarr.Group, place: str) -> Any:
     """Return the names in the attribute of the group that holds an array; None if it has none or there is no group."""
     group = _folder_of(array)
     if group is None:
@@ -180,9 +207,12 @@ def _of_group(array: zarr.Array[Any], place: str) -> Any:
         read = partial(
             zarr.open_group, group, mode="r", zarr_format=array.metadata.zarr_format, use_consolidated=False
         )
-        attributes: dict[str, Any] = retried(
-            read, f"the attributes of the group of ``{place}``"
-        ).attrs.asdict()
+        found = retried(read, f"the attributes of the group of ``{place}``")
+        attributes: dict[str, Any] = found.attrs.asdict()
+        if attributes.get(ENCODING) == ANNDATA:
+            return _names_of_var(found)
+        if attributes.get(ENCODING) == "dict":  # the layers of an AnnData store
+            return _of_group(found, place)
         return attributes.get(FEATURE_NAMES, attributes.get(MANIFEST, {}).get(FEATURE_NAMES))
     except (FileNotFoundError, ContainsArrayError, NodeTypeValidationError):
         return None  # the array is not in a group
@@ -197,8 +227,15 @@ def _of_group(array: zarr.Array[Any], place: str) -> Any:
         ) from error
 
 
-def _folder_of(array: zarr.Array[Any]) -> StorePath | None:
-    """Return the place of the group that holds an array."""
+def _names_of_var(store: zarr.Group) -> list[str] | None:
+    """Return the names of the features of an AnnData store; None if it has none."""
+    var: Any = store.get("var")
+    index = var.get(str(var.attrs.get("_index", "_index"))) if isinstance(var, zarr.Group) else None
+    return np.asarray(index[:]).tolist() if isinstance(index, zarr.Array) else None
+
+
+def _folder_of(array: zarr.Array[Any] | zarr.Group) -> StorePath | None:
+    """Return the place of the group that holds an array, or a group."""
     if array.path:
         return StorePath(array.store, array.path.rpartition("/")[0])
     store = innermost(array.store)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from distboost.kernels._jit import kernel
+from distboost.kernels._jit import inlined, kernel
 from distboost.kernels.memory import floats
 
 
@@ -62,6 +62,23 @@ def distinct_bytes(X, weights, present):
                 present[X[i, d], d] = True
 
 
+@inlined
+def add_distinct(x, limit, count, table, used):
+    """Add x to the hash table of a feature that has `count` <= limit values; return 1 if it was not there, else 0."""
+    mask = np.uint64(table.shape[0] - 1)
+    bits = np.float64(x + 0.0).view(np.uint64)  # -0.0 and 0.0 are the same value
+    h = bits * np.uint64(0x9E3779B97F4A7C15)
+    slot = (h >> np.uint64(40)) & mask
+    while used[slot] and table[slot] != x:
+        slot = (slot + np.uint64(1)) & mask
+    if used[slot]:
+        return 0
+    if count < limit:
+        used[slot] = True
+        table[slot] = x + 0.0
+    return 1
+
+
 @kernel
 def distinct_values(X, weights, limit, table, used, counts, infinite):
     """Add each feature's distinct values to its hash table, at most `limit` of them; counts[d] = limit + 1: there are more.
@@ -72,8 +89,6 @@ def distinct_values(X, weights, limit, table, used, counts, infinite):
     # IN: X (n, D) float; weights (n,) float64; size: a power of two above 2 limit
     # OUT: table (D, size) float64: the values, where used (D, size) bool; counts (D,) int64: the number of distinct values;
     #      infinite (2,) int64: row and column of the first infinite value, unchanged if there is none
-    size = table.shape[1]
-    mask = np.uint64(size - 1)
     for d in range(X.shape[1]):
         for i in range(X.shape[0]):
             x = np.float64(X[i, d])
@@ -83,16 +98,7 @@ def distinct_values(X, weights, limit, table, used, counts, infinite):
                 break
             if counts[d] > limit or weights[i] == 0.0 or np.isnan(x):
                 continue
-            bits = np.float64(x + 0.0).view(np.uint64)  # -0.0 and 0.0 are the same value
-            h = bits * np.uint64(0x9E3779B97F4A7C15)
-            slot = (h >> np.uint64(40)) & mask
-            while used[d, slot] and table[d, slot] != x:
-                slot = (slot + np.uint64(1)) & mask
-            if not used[d, slot]:
-                counts[d] += 1
-                if counts[d] <= limit:
-                    used[d, slot] = True
-                    table[d, slot] = x + 0.0
+            counts[d] += add_distinct(x, limit, counts[d], table[d], used[d])
 
 
 @kernel

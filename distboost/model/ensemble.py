@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from distboost.data.categories import Categories
+from distboost.data.sparse import rows_together
 from distboost.errors import DataError
 from distboost.rows.messages import Step
 from distboost.threads import Threads
@@ -149,14 +150,14 @@ class Ensemble(ABC):
         def add(rows: slice) -> None:
             self.adder(X[rows], begin, end)(begin, end, F[rows])
 
-        threads.map(add, slices(len(X)))
+        threads.map(add, parts_of(X))
         return F
 
     def staged(self, X: np.ndarray, threads: Threads) -> Iterator[np.ndarray]:
         """Yield the scores of the rows X after each round: one array, which changes from round to round."""
         self.check(X)
         F = np.zeros((len(X), self.n_scores))
-        parts = slices(len(X))
+        parts = parts_of(X)
         adders = threads.map(lambda rows: self.adder(X[rows], 0, len(self._learners)), parts)
         for round in range(len(self)):
             begin, end = round * self.per_round, (round + 1) * self.per_round
@@ -187,6 +188,11 @@ class Ensemble(ABC):
 
     def _set(self, learners: list[tuple[Any, np.ndarray]]) -> None:
         self._learners, self._arrays = learners, None
+
+
+def parts_of(X: Any) -> list[slice]:
+    """Divide rows into those that one thread predicts at a time: fewer of sparse ones, which then become dense."""
+    return slices(len(X), rows_together(X, _ROWS_AT_ONCE))
 
 
 def slices(n_rows: int, at_once: int = _ROWS_AT_ONCE) -> list[slice]:

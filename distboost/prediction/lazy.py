@@ -10,9 +10,10 @@ from dask.delayed import delayed
 
 from distboost.data.checks import as_numbers
 from distboost.data.real import refuse_date_types
+from distboost.data.sparse import SparseRows
 from distboost.errors import DataError
 from distboost.inputs.base import LazyInput
-from distboost.inputs.dask_array import dense
+from distboost.inputs.dask_array import block_rows
 
 if TYPE_CHECKING:  # its import takes half a second and 14 MB, which rows in memory do not need
     import dask.array as da
@@ -20,7 +21,7 @@ if TYPE_CHECKING:  # its import takes half a second and 14 MB, which rows in mem
 
 def map_rows(
     X: LazyInput,
-    function: Callable[[np.ndarray, Any], np.ndarray],
+    function: Callable[[Any, Any], np.ndarray],
     n_features: int,
     *,
     argument: Any,
@@ -41,9 +42,12 @@ def map_rows(
             "features as input."
         )
 
-    def apply(rows: np.ndarray, both: tuple[Any, ...]) -> np.ndarray:
+    def apply(block: Any, both: tuple[Any, ...]) -> np.ndarray:
         function, argument = both
-        answer: np.ndarray = function(as_numbers(dense(rows, "a block of X"), "X"), argument)
+        rows = block_rows(block)
+        answer: np.ndarray = function(
+            rows if isinstance(rows, SparseRows) else as_numbers(rows, "X"), argument
+        )
         return answer.astype(dtype, copy=False)
 
     mapped: da.Array = array.map_blocks(

@@ -10,9 +10,14 @@ import numpy as np
 
 from distboost.algorithms.base import Algorithm
 from distboost.data.checks import check_finite, naming
+from distboost.data.source import load
+from distboost.data.sparse import SparseRows
 from distboost.inputs.frame import FrameRows
-from distboost.model.ensemble import Ensemble, slices
+from distboost.model.ensemble import Ensemble, parts_of
 from distboost.threads import Threads
+
+# Rows in memory. Frames and sparse rows become arrays of numbers some rows at a time.
+Rows = np.ndarray | FrameRows | SparseRows
 
 
 class Answer(NamedTuple):
@@ -54,7 +59,7 @@ class StagedScores(NamedTuple):
 class OfRows(Protocol):
     """A function of rows."""
 
-    def __call__(self, X: np.ndarray | FrameRows, threads: Threads) -> np.ndarray:
+    def __call__(self, X: Rows, threads: Threads) -> np.ndarray:
         """Return the answers for raw rows X (n, n_features)."""
 
 
@@ -65,9 +70,7 @@ class Predictor(NamedTuple):
     ensemble: Ensemble
     answer: Answer
 
-    def __call__(
-        self, X: np.ndarray | FrameRows, threads: Threads, place: str = "X", first: int = 0
-    ) -> np.ndarray:
+    def __call__(self, X: Rows, threads: Threads, place: str = "X", first: int = 0) -> np.ndarray:
         """Return the answer for raw rows X (n, n_features), finite or NaN. Only the scores of a few are in memory at a time.
 
         Errors name the `place` of the rows, and count them from the `first` one.
@@ -83,11 +86,11 @@ class Predictor(NamedTuple):
             self.ensemble.adder(x, 0, n_learners)(0, n_learners, G)
             out[rows] = self.answer.of_scores(self.algorithm.decoded(G))
 
-        threads.map(write, slices(len(X)))
+        threads.map(write, parts_of(X))
         return out
 
 
-def predict_chunk(X: np.ndarray, predictor: OfRows, names: np.ndarray | None = None) -> np.ndarray:
+def predict_chunk(X: Rows, predictor: OfRows, names: np.ndarray | None = None) -> np.ndarray:
     """Return the answer for one chunk of lazy rows, with one thread: Dask processes several chunks at the same time.
 
     Errors name columns by these `names`.
@@ -96,5 +99,6 @@ def predict_chunk(X: np.ndarray, predictor: OfRows, names: np.ndarray | None = N
     with naming(names):
         if isinstance(predictor, Predictor):
             return predictor(X, Threads(1), place)
+        X = load(X)
         check_finite(X, place)
     return predictor(X, Threads(1))

@@ -11,6 +11,7 @@ from distboost.data.axes import spans
 from distboost.data.checks import as_numbers
 from distboost.data.result import OutputArray
 from distboost.data.source import Source, assembled, at_hand
+from distboost.data.sparse import SparseRows, rows_together
 from distboost.errors import DataError
 from distboost.io.phases import SILENT, Phases
 from distboost.prediction.predictor import Predictor
@@ -72,18 +73,19 @@ def predict_into(predictor: Predictor, part: Any, start: int, result: OutputArra
     result.check_seen()
     X = loaded(part)
     values = np.empty((len(X), *result.array.shape[1:]), result.array.dtype)
-    for rows in _pieces(len(X)):
+    for rows in _pieces(len(X), rows_together(X, PIECE_ROWS)):
         values[rows] = predictor(as_numbers(X[rows], place), Threads(1), place, start + rows.start)
     result.write(start, values)
 
 
-def loaded(part: Any) -> np.ndarray:
+def loaded(part: Any) -> np.ndarray | SparseRows:
     """The rows of a part; raises UnwantedError if the caller is gone."""
-    return assembled(at_hand(part), check_wanted)
+    found = at_hand(part)
+    return found if isinstance(found, SparseRows) else assembled(found, check_wanted)
 
 
-def _pieces(n_rows: int) -> Iterator[slice]:
+def _pieces(n_rows: int, at_once: int) -> Iterator[slice]:
     """Yield the rows to predict together; raise UnwantedError if the caller is gone."""
-    for start, stop in spans(0, n_rows, PIECE_ROWS):
+    for start, stop in spans(0, n_rows, at_once):
         check_wanted()
         yield slice(start, stop)

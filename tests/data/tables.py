@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+import scipy.sparse
 import xarray as xr
 import zarr
 
@@ -31,6 +32,42 @@ def in_group(X, names, path):
     group = zarr.create_group(str(path))
     group.attrs["feature_names"] = names
     return group.create_array("x", data=np.asarray(X), chunks=(50, X.shape[1]))
+
+
+def in_anndata(X, names, path, *, labels=None, kind="csr", zarr_format=3, chunk=64):
+    """Write what `AnnData(X, obs, var).write_zarr(path)` writes: X as CSR or CSC, also as a layer, labels as a column of obs."""
+    store = zarr.create_group(str(path), zarr_format=zarr_format, attributes={"encoding-type": "anndata"})
+    layers = store.create_group("layers", attributes={"encoding-type": "dict"})
+    matrix = X if scipy.sparse.issparse(X) else scipy.sparse.csr_array(np.asarray(X))
+    for group, name, form in ((store, "X", kind), (layers, "counts", "csc" if kind == "csr" else "csr")):
+        found = matrix.asformat(form)
+        attributes = {"encoding-type": f"{form}_matrix", "shape": list(found.shape)}
+        in_parts(
+            group.create_group(name, attributes=attributes),
+            chunk,
+            data=found.data,
+            indices=found.indices,
+            indptr=found.indptr,
+        )
+    var = store.create_group("var", attributes={"encoding-type": "dataframe", "_index": "_index"})
+    _in_texts(var, "_index", names)
+    if labels is not None:
+        obs = store.create_group("obs", attributes={"encoding-type": "dataframe", "_index": "_index"})
+        kinds, codes = np.unique(labels, return_inverse=True)
+        column = obs.create_group("cell_type", attributes={"encoding-type": "categorical", "ordered": False})
+        in_parts(column, chunk, codes=codes.astype(np.int8))
+        _in_texts(column, "categories", kinds.tolist())
+        _in_texts(obs, "plain", list(labels))
+    return store
+
+
+def in_parts(group, chunk, **arrays):
+    for name, values in arrays.items():
+        group.create_array(name, data=values, chunks=(min(chunk, max(len(values), 1)),))
+
+
+def _in_texts(group, name, texts):
+    group.create_array(name, data=np.array(texts, np.dtypes.StringDType()), chunks=(max(len(texts), 1),))
 
 
 def in_xarray(values, names):
@@ -58,6 +95,7 @@ TABLES = {
         in_group(X, names, tmp / "d.zarr") and tmp / "d.zarr/x"
     ),
     "path of Parquet": lambda X, names, tmp: _in_parquet(X, names, tmp / "f.parquet"),
+    "path of AnnData": lambda X, names, tmp: in_anndata(X, names, tmp / "g.zarr") and str(tmp / "g.zarr/X"),
     "zarr in a named group, format 2": lambda X, names, tmp: _in_group_2(X, names, tmp / "e.zarr"),
 }
 

@@ -15,6 +15,7 @@ import distboost
 from distboost import GDMCBoostClassifier
 from distboost.data.source import ArraySource
 from distboost.inputs import choose
+from distboost.inputs.anndata import EncodedInput
 from distboost.inputs.array import ArrayInput
 from distboost.inputs.base import Input
 from distboost.inputs.binned_store import StoreInput
@@ -23,7 +24,9 @@ from distboost.inputs.dask_array import DaskInput
 from distboost.inputs.dask_frame import DaskFrameInput
 from distboost.inputs.frame import FrameInput
 from distboost.inputs.parquet import ParquetInput
+from distboost.inputs.sparse import SparseInput
 from distboost.inputs.zarr_array import ZarrInput
+from tests.data.tables import in_anndata
 
 X = np.arange(12.0).reshape(6, 2)
 FRAME = pd.DataFrame(X, columns=["a", "b"])
@@ -42,6 +45,8 @@ KINDS = {
     "dask frame": (lambda folder: dd.from_pandas(FRAME, npartitions=2), DaskFrameInput),
     "xarray": (lambda folder: xr.DataArray(X), ArrayInput),
     "xarray of dask": (lambda folder: xr.DataArray(da.from_array(X)), DaskInput),
+    "sparse": (lambda folder: scipy.sparse.csc_array(X), SparseInput),
+    "AnnData": (lambda folder: in_anndata(X, ["a", "b"], folder / "a") and folder / "a", EncodedInput),
     "store": (lambda folder: distboost.bin(X, [0, 1] * 3, str(folder / "store")), StoreInput),
 }
 
@@ -54,22 +59,29 @@ def test_each_container_has_its_adapter(kind, tmp_path):
     assert adapter_of(found, "y") is found
 
 
-class SparseInput(Input):
-    """Rows of scipy.sparse, as a further adapter might read them."""
+class Columns:
+    """Rows that are held column by column, as no library does it."""
+
+    def __init__(self, X):
+        self.columns = list(np.asarray(X).T)
+
+
+class ColumnsInput(Input):
+    """A further adapter."""
 
     @classmethod
     def recognises(cls, data):
-        return scipy.sparse.issparse(data)
+        return isinstance(data, Columns)
 
     def source(self, of_features):
-        return ArraySource(self.data.toarray(), self.place)
+        return ArraySource(np.column_stack(self.data.columns), self.place)
 
 
 def test_a_further_adapter_is_one_entry_of_the_list(blobs, monkeypatch):
     rows, y = np.asarray(blobs[0]), np.asarray(blobs[1])
-    monkeypatch.setattr(choose, "ADAPTERS", (SparseInput, *choose.ADAPTERS))
+    monkeypatch.setattr(choose, "ADAPTERS", (ColumnsInput, *choose.ADAPTERS))
     model = GDMCBoostClassifier(calibration=None, n_estimators=3)
-    found = model.fit(scipy.sparse.csr_array(rows), y, eval_set=(scipy.sparse.csr_array(rows), y)).digest()
+    found = model.fit(Columns(rows), y, eval_set=(Columns(rows), y)).digest()
     assert found == model.fit(rows, y, eval_set=(rows, y)).digest()
-    np.testing.assert_array_equal(model.predict(scipy.sparse.csr_array(rows)), model.predict(rows))
-    assert distboost.evaluate(model, scipy.sparse.csr_array(rows), y)["accuracy"] == model.score(rows, y)
+    np.testing.assert_array_equal(model.predict(Columns(rows)), model.predict(rows))
+    assert distboost.evaluate(model, Columns(rows), y)["accuracy"] == model.score(rows, y)

@@ -15,6 +15,7 @@ import numpy as np
 from distributed import KilledWorker
 
 from distboost.data.source import load
+from distboost.data.sparse import SparseRows
 from distboost.data.work import Result
 from distboost.errors import ClusterError, DistboostError
 from distboost.inputs.dask_array import DaskPart
@@ -198,11 +199,13 @@ class ClusterTasks:
                     key=f"{self.name}-shared-{uuid.uuid4().hex}",
                 )
             return argument.future
+        if isinstance(argument, SparseRows):
+            return self._scatter(argument, workers)
         if isinstance(argument, np.ndarray | FrameRows):
             return self._scatter(load(argument), workers)
         return argument
 
-    def _scatter(self, array: np.ndarray, workers: list[str] | None) -> Any:
+    def _scatter(self, array: np.ndarray | SparseRows, workers: list[str] | None) -> Any:
         try:
             return self.link.run(self.link.scatter(array, workers), self.monitor.check)
         except WorkerLostError:  # the worker is gone: the scheduler chooses another

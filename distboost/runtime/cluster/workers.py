@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from distboost.data.inventory import Probe
+from distboost.data.sparse import SparseRows
 from distboost.errors import DistboostError, WorkerError
 from distboost.inputs.dask_array import DaskPart
 from distboost.inputs.frame import FrameRows
@@ -350,4 +351,4 @@ def _identical(some: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
 
 def _is_sent(argument: Any) -> bool:
     """Whether an argument holds rows that are sent to the worker."""
-    return isinstance(argument, DaskPart | np.ndarray | FrameRows)
+    return isinstance(argument, DaskPart | np.ndarray | FrameRows | SparseRows)

@@ -1,0 +1,348 @@
+"""Sparse rows, in memory, in blocks of Dask and as AnnData stores them: the model is that of the dense rows, byte for byte."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+import zarr
+from click.testing import CliRunner
+
+import distboost
+from distboost import GDMCBoostClassifier
+from distboost.active import QueryByCommittee
+from distboost.cli import main
+from distboost.data import ingest, ingest_plan, sparse
+from distboost.data.dataset import RawDataset
+from distboost.data.source import fingerprint, load
+from distboost.errors import DataError, StoreError
+from distboost.inputs.choose import adapter_of
+from distboost.training import memory_plan
+from tests.data.tables import in_anndata, in_parts
+
+N = 240
+
+
+def table(seed):
+    """Rows as CSR, some of whose columns are empty, full, of few values, missing or negative; with labels and weights."""
+    rng = np.random.default_rng(seed)
+    n_columns, density = int(rng.integers(2, 30)), rng.choice([0.01, 0.1, 0.6])
+    X = rng.normal(size=(N, n_columns)) * 10 * (rng.random((N, n_columns)) < density)
+    X[:, 0] = rng.normal(size=N)
+    X[:, 1] = 0
+    X[:, 2::3] = np.rint(X[:, 2::3])
+    X[rng.integers(0, N, 9), rng.integers(0, n_columns, 9)] = np.nan
+    X[rng.integers(0, N, 20)] = 0
+    dtype = rng.choice(["f4", "f8"])
+    y = rng.integers(0, rng.integers(2, 7), N)
+    y[:5] = [0, 1, 0, 1, 0]
+    names = [f"g{d}" for d in range(n_columns)]
+    return scipy.sparse.csr_array(X.astype(dtype)), y, rng.integers(0, 3, N), names
+
+
+def in_dask(matrix, form=scipy.sparse.csr_array):
+    return da.from_array(matrix.toarray(), chunks=(70, matrix.shape[1])).map_blocks(form, dtype=matrix.dtype)
+
+
+FORMS = {
+    "CSR": lambda X, names, folder: X,
+    "CSC": lambda X, names, folder: scipy.sparse.csc_matrix(X),
+    "dask": lambda X, names, folder: in_dask(X),
+    "dask of matrices": lambda X, names, folder: in_dask(X, scipy.sparse.csc_matrix),
+    "AnnData": lambda X, names, folder: in_anndata(X, names, folder / "a") and str(folder / "a/X"),
+    "AnnData of format 2": lambda X, names, folder: (
+        in_anndata(X, names, folder / "b", zarr_format=2) and str(folder / "b")
+    ),
+    "CSC of AnnData": lambda X, names, folder: (
+        in_anndata(X, names, folder / "c", kind="csc", zarr_format=2) and str(folder / "c/X")
+    ),
+    "layer": lambda X, names, folder: (
+        in_anndata(X, names, folder / "d") and zarr.open(folder / "d")["layers/counts"]
+    ),
+}
+
+
+def model(**parameters):
+    return GDMCBoostClassifier(
+        **{"n_estimators": 3, "max_bins": 9, "calibration": None, "n_jobs": 2, **parameters}
+    )
+
+
+def trees(fitted):
+    """What was learned, without names, as not all containers have some."""
+    return {name: array.tobytes() for name, array in fitted.learned_.ensemble.arrays().items()}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.filterwarnings("ignore:.*feature names")
+def test_the_model_is_that_of_dense_rows(form, seed, tmp_path, monkeypatch):
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", 50)
+    monkeypatch.setattr(sparse, "PIECE_ENTRIES", 100)
+    X, y, w, names = table(seed)
+    given, dense = FORMS[form](X, names, tmp_path), X.toarray()
+    expected = model().fit(dense, y, w, eval_set=(dense, y))
+    found = model().fit(given, y, w, eval_set=(given, y))
+    assert trees(found) == trees(expected)
+    np.testing.assert_array_equal(found.train_loss_, expected.train_loss_)
+    np.testing.assert_array_equal(np.asarray(found.predict_proba(given)), expected.predict_proba(dense))
+    np.testing.assert_array_equal(np.asarray(found.scores(given)), expected.scores(dense))
+    assert (
+        distboost.evaluate(found, given, y)["log_loss"] == distboost.evaluate(expected, dense, y)["log_loss"]
+    )
+    if form in ("CSR", "AnnData"):
+        store = distboost.bin(given, y, str(tmp_path / "store"), max_bins=9, sample_weight=w)
+        assert trees(model().fit(store)) == trees(expected)
+        assert found.calibrate(given, y).calibration_ == expected.calibrate(dense, y).calibration_
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_categories_and_sampled_edges(form, tmp_path, monkeypatch):
+    monkeypatch.setattr(ingest, "sample_fraction", lambda *shape: 0.5)
+    X, y, w, names = table(7)
+    given, parameters = FORMS[form](X, names, tmp_path), {"categorical_features": [2], "max_bins": 20}
+    found = model(**parameters).fit(given, y, w)
+    assert trees(found) == trees(model(**parameters).fit(X.toarray(), y, w))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_on_workers_and_streamed(form, clients, tmp_path, monkeypatch):
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", 50)
+    X, y, _, names = table(3)
+    given, expected = FORMS[form](X, names, tmp_path), trees(model().fit(X.toarray(), y))
+    on_workers = model()
+    on_workers.client = clients[2]
+    assert trees(on_workers.fit(given, y)) == expected
+    monkeypatch.setattr(memory_plan, "PROCESS_BYTES", 0)
+    monkeypatch.setattr(memory_plan.MemoryPlan, "for_ingest", None)
+    monkeypatch.setattr(RawDataset, "least_ingest", lambda *arguments: 0)
+    streamed = model(memory_limit=model().fit(X, y).memory_plan_.n_bytes - 1).fit(given, y)
+    assert streamed.memory_plan_.streamed
+    assert trees(streamed) == expected
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i2", "i8", "?", "f4"])
+def test_types_unsorted_and_repeated_entries(dtype):
+    rng = np.random.default_rng(0)
+    at, rows = rng.integers(0, 6, 800), np.sort(rng.integers(0, N, 800))
+    values = (rng.integers(0, 90, 800) / (4 if dtype == "f4" else 1)).astype(dtype)
+    indptr = np.searchsorted(rows, np.arange(N + 1))
+    X, y = scipy.sparse.csr_array((values, at, indptr), shape=(N, 6)), rng.integers(0, 3, N)
+    before = X.data.copy(), X.indices.copy()
+    for max_bins in (9, 200):
+        found, expected = (model(max_bins=max_bins).fit(rows, y) for rows in (X, X.toarray()))
+        assert found.digest() == expected.digest()
+        np.testing.assert_array_equal(found.predict_proba(X), expected.predict_proba(X.toarray()))
+    np.testing.assert_array_equal(X.data, before[0])
+    np.testing.assert_array_equal(X.indices, before[1])
+
+
+def test_any_rows_and_columns(tmp_path):
+    X, _, _, names = table(5)
+    for form in ("AnnData", "CSC of AnnData", "layer", "dask", "CSR"):
+        source = adapter_of(FORMS[form](X, names, tmp_path), "X").features()
+        for start, stop in [(0, N), (69, 71), (N - 1, N)]:
+            for columns in (None, (1, 3), (0, 1)):
+                expected = X.toarray()[start:stop, slice(*columns or (None,))]
+                np.testing.assert_array_equal(load(source.part(start, stop, columns)), expected)
+
+
+def test_rows_are_never_dense_together(monkeypatch):
+    """They are scanned and binned by their entries, and dense for prediction a few at a time."""
+    monkeypatch.setattr(sparse, "DENSE_BYTES", 2**14)
+    largest, dense = [], sparse.SparseRows.__getitem__
+    monkeypatch.setattr(
+        sparse.SparseRows, "__getitem__", lambda *both: largest.append(len(found := dense(*both))) or found
+    )
+    X = scipy.sparse.random(3000, 40, density=0.05, format="csr", random_state=0)
+    y = np.arange(3000) % 3
+    monkeypatch.setattr(ingest, "sample_fraction", lambda *shape: 0.1)
+    found = model(max_bins=50).fit(X, y)
+    found.predict(X)
+    distboost.evaluate(found, X, y)
+    next(found.staged_scores(X))
+    assert 0 < max(largest) <= 64
+
+
+def test_obs_and_var(tmp_path):
+    X, y, _, names = table(1)
+    labels = np.array(["B", "NK", "T cell", "x", "y", "z"])[y]
+    path = tmp_path / "cells.zarr"
+    store = in_anndata(X, names, path, labels=labels)
+    expected = model().fit(X.toarray(), labels)
+    for y_given in (f"{path}/obs/cell_type", f"{path}/obs/plain", store["obs/cell_type"]):
+        found = model().fit(f"{path}/X", y_given)
+        assert trees(found) == trees(expected)
+        assert found.feature_names_in_.tolist() == names
+        assert found.classes_.tolist() == expected.classes_.tolist()
+    assert found.score(f"{path}/layers/counts", labels) == expected.score(X.toarray(), labels)
+    store["obs/cell_type/codes"][3] = -1
+    with pytest.raises(DataError, match=r"missing label.*row 3"):
+        model().fit(f"{path}/X", f"{path}/obs/cell_type")
+    store["obs/cell_type/codes"][3] = 99
+    with pytest.raises(StoreError, match="code 99"):
+        model().fit(f"{path}/X", f"{path}/obs/cell_type")
+
+
+def test_values_that_may_be_missing(tmp_path):
+    X, y, _, names = table(1)
+    store = in_anndata(X, names, tmp_path / "a", labels=y.astype(str))
+    column = store["obs"].create_group("batch", attributes={"encoding-type": "nullable-integer"})
+    in_parts(column, 50, values=y, mask=np.zeros(N, bool))
+    assert trees(model().fit(X, str(tmp_path / "a/obs/batch"))) == trees(model().fit(X, y))
+    column["mask"][8] = True
+    with pytest.raises(DataError, match=r"missing label.*row 8"):
+        model().fit(X, str(tmp_path / "a/obs/batch"))
+
+
+def test_the_command_line(tmp_path):
+    X, y, _, names = table(1)
+    path = tmp_path / "cells.zarr"
+    in_anndata(X, names, path, labels=y.astype(str))
+    run = CliRunner().invoke
+    done = run(main, [
+        "train", "--x", f"{path}/X", "--y", f"{path}/obs/cell_type", "--model", str(tmp_path / "m"), "--set", "n_estimators=3",
+    ])  # fmt: skip
+    assert done.exit_code == 0, done.output
+    done = run(
+        main, ["predict", "--model", str(tmp_path / "m"), "--x", f"{path}/X", "--out", str(tmp_path / "out")]
+    )
+    assert done.exit_code == 0, done.output
+    expected = distboost.load(str(tmp_path / "m")).predict(f"{path}/X").compute()
+    np.testing.assert_array_equal(zarr.open(tmp_path / "out")[:], expected)
+
+
+DAMAGES = {
+    "indptr falls": lambda X: X["indptr"].__setitem__(3, 10**6),
+    "indptr begins": lambda X: X["indptr"].__setitem__(0, 1),
+    "row 2 has an entry of the column 77": lambda X: X["indices"].__setitem__(int(X["indptr"][2]), 77),
+    "row 2 has an entry of the column -1": lambda X: X["indices"].__setitem__(int(X["indptr"][2]), -1),
+    "shape": lambda X: X.attrs.update({"shape": [1]}),
+    "indptr has the shape": lambda X: X.attrs.update({"shape": [7, 40]}),
+    "no array 'indices'": lambda X: X.__delitem__("indices"),
+    "chunk": lambda X: X.store.root.joinpath("X/data/c/1").write_bytes(b"damaged"),
+    "not in the store": lambda X: X.store.root.joinpath("X/data/c/1").unlink(),
+}
+
+
+@pytest.mark.parametrize("said", DAMAGES)
+def test_damage_is_said_where_it_is(said, tmp_path):
+    X, y, _, names = table(0)
+    DAMAGES[said](in_anndata(X, names, tmp_path / "a")["X"])
+    with pytest.raises((StoreError, DataError), match=said):
+        model(missing_chunks="error").fit(str(tmp_path / "a/X"), y)
+
+
+def test_a_matrix_that_is_written_again(tmp_path):
+    X, _, _, names = table(0)
+    store = in_anndata(X, names, tmp_path / "a")
+    source = adapter_of(str(tmp_path / "a/X"), "X").features()
+    before = fingerprint([source])
+    assert before == fingerprint([adapter_of(str(tmp_path / "a/X"), "X").features()])
+    store["X/indices"][0] = 1
+    assert not source.is_unchanged()
+    assert fingerprint([adapter_of(str(tmp_path / "a/X"), "X").features()]) != before
+
+
+def test_only_features_are_sparse(tmp_path):
+    X, y, _, names = table(0)
+    in_anndata(X, names, tmp_path / "a", labels=y.astype(str))
+    for rows, labels, said in (
+        (X, X[:, [0]], "Only features may be sparse"),
+        (X, str(tmp_path / "a/X"), "not one value per row"),
+        (str(tmp_path / "a/obs/cell_type"), y, "has labels"),
+    ):
+        with pytest.raises(DataError, match=said):
+            model().fit(rows, labels)
+
+
+def test_infinite_values_and_shapes():
+    X, y, _, _ = table(0)
+    X.data[5] = -np.inf
+    row = int(np.searchsorted(X.indptr, 5, side="right")) - 1
+    for call in (
+        lambda: model().fit(X, y),
+        lambda: model().fit(np.nan_to_num(X.toarray(), neginf=0), y).predict(X),
+    ):
+        with pytest.raises(DataError, match=rf"infinite.*row {row}, column {X.indices[5]}: -inf"):
+            call()
+    X.indices[7] = 99
+    with pytest.raises(DataError, match="no valid sparse matrix"):
+        model().fit(X, y)
+
+
+def test_folds_and_committees(tmp_path):
+    X, y, _, names = table(2)
+    in_anndata(X, names, tmp_path / "a")
+    judged, asked = [], []
+    for rows in (X.toarray(), X, zarr.open(tmp_path / "a")["X"]):
+        judged.append(distboost.cross_validate(model(), rows, y, folds=3)["test_log_loss"].tolist())
+        learner = QueryByCommittee(model(), rows, random_state=0)
+        for _ in range(3):
+            batch = learner.query(8)
+            learner.teach(batch, y[batch])
+            asked.append(list(batch))
+    assert judged[0] == judged[1] == judged[2]
+    assert asked[:3] == asked[3:6] == asked[6:]
+
+
+class AnnData:
+    """As anndata has it, of which only these are used."""
+
+    def __init__(self, X, names):
+        self.X, self.var_names = X, pd.Index(names)
+
+
+class CSRDataset:
+    """A matrix in an HDF5 file: some of its rows are read when they are taken."""
+
+    group = "a group of h5py"
+
+    def __init__(self, matrix):
+        self.matrix, self.shape, self.dtype = matrix, matrix.shape, matrix.dtype
+
+    def __getitem__(self, rows):
+        assert rows.stop - rows.start <= 100
+        return self.matrix[rows]
+
+
+@pytest.mark.parametrize("held", ["memory", "dense", "dask", "zarr", "HDF5"])
+def test_anndata_objects(held, tmp_path, monkeypatch):
+    module, classes = ModuleType("anndata"), ModuleType("anndata.abc")
+    module.AnnData, classes.CSRDataset = AnnData, CSRDataset
+    monkeypatch.setitem(sys.modules, "anndata", module)
+    monkeypatch.setitem(sys.modules, "anndata.abc", classes)
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", 50)
+    monkeypatch.setattr(ingest_plan, "CALL_BYTES", 2**12)
+    X, y, _, names = table(4)
+    expected = model().fit(X_named(X, names), y)
+    matrix = {
+        "memory": lambda: X,
+        "dense": X.toarray,
+        "dask": lambda: in_dask(X),
+        "zarr": lambda: zarr_matrix(in_anndata(X, names, tmp_path / "a")["X"]),
+        "HDF5": lambda: CSRDataset(X),
+    }[held]()
+    cells = AnnData(matrix, names)
+    found = model().fit(cells, y)
+    assert found.digest() == expected.digest()
+    np.testing.assert_array_equal(
+        np.asarray(found.predict_proba(cells)), expected.predict_proba(X_named(X, names))
+    )
+    if held in ("zarr", "HDF5"):
+        assert trees(model().fit(cells.X, y)) == trees(expected)
+
+
+def X_named(X, names):
+    return pd.DataFrame(X.toarray(), columns=names)
+
+
+def zarr_matrix(group):
+    found = CSRDataset(np.zeros((0, 0)))
+    found.group = group
+    return found
