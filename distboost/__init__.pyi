@@ -118,6 +118,11 @@ class AdaBoostMMClassifier(BoostingClassifier):
         A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
+    feature_dim : str or None, default=None
+        The dimension along which a cube has its features: an array of xarray or zarr whose dimensions have names. Its rows are
+        the cells of the other dimensions. None: each variable of a dataset is a feature. See the page about cubes.
+    nodata : int, float, str or None, default=None
+        The label of a cell that has none, besides NaN and `_FillValue`. Only for cubes.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
         What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
@@ -219,6 +224,8 @@ class AdaBoostMMClassifier(BoostingClassifier):
     eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
     min_delta: float
     score_dtype: Literal['float32', 'float64']
+    feature_dim: str | None
+    nodata: float | str | None
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
@@ -260,6 +267,8 @@ class AdaBoostMMClassifier(BoostingClassifier):
         eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
         min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
+        feature_dim: str | None = None,
+        nodata: float | str | None = None,
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
@@ -356,6 +365,11 @@ class CDMCBoostClassifier(BoostingClassifier):
         A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
+    feature_dim : str or None, default=None
+        The dimension along which a cube has its features: an array of xarray or zarr whose dimensions have names. Its rows are
+        the cells of the other dimensions. None: each variable of a dataset is a feature. See the page about cubes.
+    nodata : int, float, str or None, default=None
+        The label of a cell that has none, besides NaN and `_FillValue`. Only for cubes.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
         What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
@@ -450,6 +464,8 @@ class CDMCBoostClassifier(BoostingClassifier):
     eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
     min_delta: float
     score_dtype: Literal['float32', 'float64']
+    feature_dim: str | None
+    nodata: float | str | None
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
@@ -487,6 +503,8 @@ class CDMCBoostClassifier(BoostingClassifier):
         eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
         min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
+        feature_dim: str | None = None,
+        nodata: float | str | None = None,
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
@@ -579,6 +597,11 @@ class GAMBLEClassifier(BoostingClassifier):
         A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
+    feature_dim : str or None, default=None
+        The dimension along which a cube has its features: an array of xarray or zarr whose dimensions have names. Its rows are
+        the cells of the other dimensions. None: each variable of a dataset is a feature. See the page about cubes.
+    nodata : int, float, str or None, default=None
+        The label of a cell that has none, besides NaN and `_FillValue`. Only for cubes.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
         What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
@@ -673,6 +696,8 @@ class GAMBLEClassifier(BoostingClassifier):
     eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
     min_delta: float
     score_dtype: Literal['float32', 'float64']
+    feature_dim: str | None
+    nodata: float | str | None
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
@@ -710,6 +735,8 @@ class GAMBLEClassifier(BoostingClassifier):
         eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
         min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
+        feature_dim: str | None = None,
+        nodata: float | str | None = None,
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
@@ -812,6 +839,11 @@ class GDMCBoostClassifier(BoostingClassifier):
         A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
+    feature_dim : str or None, default=None
+        The dimension along which a cube has its features: an array of xarray or zarr whose dimensions have names. Its rows are
+        the cells of the other dimensions. None: each variable of a dataset is a feature. See the page about cubes.
+    nodata : int, float, str or None, default=None
+        The label of a cell that has none, besides NaN and `_FillValue`. Only for cubes.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
         What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
@@ -906,6 +938,8 @@ class GDMCBoostClassifier(BoostingClassifier):
     eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
     min_delta: float
     score_dtype: Literal['float32', 'float64']
+    feature_dim: str | None
+    nodata: float | str | None
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
@@ -946,6 +980,8 @@ class GDMCBoostClassifier(BoostingClassifier):
         eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
         min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
+        feature_dim: str | None = None,
+        nodata: float | str | None = None,
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
@@ -1054,6 +1090,11 @@ class REBELClassifier(BoostingClassifier):
         A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
+    feature_dim : str or None, default=None
+        The dimension along which a cube has its features: an array of xarray or zarr whose dimensions have names. Its rows are
+        the cells of the other dimensions. None: each variable of a dataset is a feature. See the page about cubes.
+    nodata : int, float, str or None, default=None
+        The label of a cell that has none, besides NaN and `_FillValue`. Only for cubes.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
         What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
@@ -1151,6 +1192,8 @@ class REBELClassifier(BoostingClassifier):
     eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
     min_delta: float
     score_dtype: Literal['float32', 'float64']
+    feature_dim: str | None
+    nodata: float | str | None
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
@@ -1191,6 +1234,8 @@ class REBELClassifier(BoostingClassifier):
         eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
         min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
+        feature_dim: str | None = None,
+        nodata: float | str | None = None,
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
@@ -1290,6 +1335,11 @@ class StagewiseBoostClassifier(BoostingClassifier):
         A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
+    feature_dim : str or None, default=None
+        The dimension along which a cube has its features: an array of xarray or zarr whose dimensions have names. Its rows are
+        the cells of the other dimensions. None: each variable of a dataset is a feature. See the page about cubes.
+    nodata : int, float, str or None, default=None
+        The label of a cell that has none, besides NaN and `_FillValue`. Only for cubes.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
         What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
@@ -1387,6 +1437,8 @@ class StagewiseBoostClassifier(BoostingClassifier):
     eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
     min_delta: float
     score_dtype: Literal['float32', 'float64']
+    feature_dim: str | None
+    nodata: float | str | None
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
@@ -1426,6 +1478,8 @@ class StagewiseBoostClassifier(BoostingClassifier):
         eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
         min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
+        feature_dim: str | None = None,
+        nodata: float | str | None = None,
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,

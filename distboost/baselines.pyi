@@ -87,6 +87,11 @@ class AdaBoostECCClassifier(BoostingClassifier):
         A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
+    feature_dim : str or None, default=None
+        The dimension along which a cube has its features: an array of xarray or zarr whose dimensions have names. Its rows are
+        the cells of the other dimensions. None: each variable of a dataset is a feature. See the page about cubes.
+    nodata : int, float, str or None, default=None
+        The label of a cell that has none, besides NaN and `_FillValue`. Only for cubes.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
         What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
@@ -181,6 +186,8 @@ class AdaBoostECCClassifier(BoostingClassifier):
     eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
     min_delta: float
     score_dtype: Literal['float32', 'float64']
+    feature_dim: str | None
+    nodata: float | str | None
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
@@ -219,6 +226,8 @@ class AdaBoostECCClassifier(BoostingClassifier):
         eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
         min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
+        feature_dim: str | None = None,
+        nodata: float | str | None = None,
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
@@ -310,6 +319,11 @@ class AdaBoostM1Classifier(BoostingClassifier):
         A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
+    feature_dim : str or None, default=None
+        The dimension along which a cube has its features: an array of xarray or zarr whose dimensions have names. Its rows are
+        the cells of the other dimensions. None: each variable of a dataset is a feature. See the page about cubes.
+    nodata : int, float, str or None, default=None
+        The label of a cell that has none, besides NaN and `_FillValue`. Only for cubes.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
         What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
@@ -404,6 +418,8 @@ class AdaBoostM1Classifier(BoostingClassifier):
     eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
     min_delta: float
     score_dtype: Literal['float32', 'float64']
+    feature_dim: str | None
+    nodata: float | str | None
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
@@ -441,6 +457,8 @@ class AdaBoostM1Classifier(BoostingClassifier):
         eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
         min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
+        feature_dim: str | None = None,
+        nodata: float | str | None = None,
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
@@ -534,6 +552,11 @@ class AdaBoostMHClassifier(BoostingClassifier):
         A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
+    feature_dim : str or None, default=None
+        The dimension along which a cube has its features: an array of xarray or zarr whose dimensions have names. Its rows are
+        the cells of the other dimensions. None: each variable of a dataset is a feature. See the page about cubes.
+    nodata : int, float, str or None, default=None
+        The label of a cell that has none, besides NaN and `_FillValue`. Only for cubes.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
         What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
@@ -628,6 +651,8 @@ class AdaBoostMHClassifier(BoostingClassifier):
     eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
     min_delta: float
     score_dtype: Literal['float32', 'float64']
+    feature_dim: str | None
+    nodata: float | str | None
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
@@ -666,6 +691,8 @@ class AdaBoostMHClassifier(BoostingClassifier):
         eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
         min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
+        feature_dim: str | None = None,
+        nodata: float | str | None = None,
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
@@ -758,6 +785,11 @@ class AdaBoostMOClassifier(BoostingClassifier):
         A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
+    feature_dim : str or None, default=None
+        The dimension along which a cube has its features: an array of xarray or zarr whose dimensions have names. Its rows are
+        the cells of the other dimensions. None: each variable of a dataset is a feature. See the page about cubes.
+    nodata : int, float, str or None, default=None
+        The label of a cell that has none, besides NaN and `_FillValue`. Only for cubes.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
         What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
@@ -852,6 +884,8 @@ class AdaBoostMOClassifier(BoostingClassifier):
     eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
     min_delta: float
     score_dtype: Literal['float32', 'float64']
+    feature_dim: str | None
+    nodata: float | str | None
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
@@ -889,6 +923,8 @@ class AdaBoostMOClassifier(BoostingClassifier):
         eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
         min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
+        feature_dim: str | None = None,
+        nodata: float | str | None = None,
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
@@ -979,6 +1015,11 @@ class GentleAdaBoostClassifier(BoostingClassifier):
         A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
+    feature_dim : str or None, default=None
+        The dimension along which a cube has its features: an array of xarray or zarr whose dimensions have names. Its rows are
+        the cells of the other dimensions. None: each variable of a dataset is a feature. See the page about cubes.
+    nodata : int, float, str or None, default=None
+        The label of a cell that has none, besides NaN and `_FillValue`. Only for cubes.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
         What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
@@ -1073,6 +1114,8 @@ class GentleAdaBoostClassifier(BoostingClassifier):
     eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
     min_delta: float
     score_dtype: Literal['float32', 'float64']
+    feature_dim: str | None
+    nodata: float | str | None
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
@@ -1110,6 +1153,8 @@ class GentleAdaBoostClassifier(BoostingClassifier):
         eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
         min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
+        feature_dim: str | None = None,
+        nodata: float | str | None = None,
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
@@ -1198,6 +1243,11 @@ class GradBoostClassifier(BoostingClassifier):
         A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
+    feature_dim : str or None, default=None
+        The dimension along which a cube has its features: an array of xarray or zarr whose dimensions have names. Its rows are
+        the cells of the other dimensions. None: each variable of a dataset is a feature. See the page about cubes.
+    nodata : int, float, str or None, default=None
+        The label of a cell that has none, besides NaN and `_FillValue`. Only for cubes.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
         What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
@@ -1292,6 +1342,8 @@ class GradBoostClassifier(BoostingClassifier):
     eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
     min_delta: float
     score_dtype: Literal['float32', 'float64']
+    feature_dim: str | None
+    nodata: float | str | None
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
@@ -1328,6 +1380,8 @@ class GradBoostClassifier(BoostingClassifier):
         eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
         min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
+        feature_dim: str | None = None,
+        nodata: float | str | None = None,
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
@@ -1418,6 +1472,11 @@ class MultiBoostClassifier(BoostingClassifier):
         A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
+    feature_dim : str or None, default=None
+        The dimension along which a cube has its features: an array of xarray or zarr whose dimensions have names. Its rows are
+        the cells of the other dimensions. None: each variable of a dataset is a feature. See the page about cubes.
+    nodata : int, float, str or None, default=None
+        The label of a cell that has none, besides NaN and `_FillValue`. Only for cubes.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
         What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
@@ -1514,6 +1573,8 @@ class MultiBoostClassifier(BoostingClassifier):
     eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
     min_delta: float
     score_dtype: Literal['float32', 'float64']
+    feature_dim: str | None
+    nodata: float | str | None
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
@@ -1551,6 +1612,8 @@ class MultiBoostClassifier(BoostingClassifier):
         eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
         min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
+        feature_dim: str | None = None,
+        nodata: float | str | None = None,
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
@@ -1642,6 +1705,11 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
         A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
+    feature_dim : str or None, default=None
+        The dimension along which a cube has its features: an array of xarray or zarr whose dimensions have names. Its rows are
+        the cells of the other dimensions. None: each variable of a dataset is a feature. See the page about cubes.
+    nodata : int, float, str or None, default=None
+        The label of a cell that has none, besides NaN and `_FillValue`. Only for cubes.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
         What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
@@ -1736,6 +1804,8 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
     eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
     min_delta: float
     score_dtype: Literal['float32', 'float64']
+    feature_dim: str | None
+    nodata: float | str | None
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
@@ -1773,6 +1843,8 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
         eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
         min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
+        feature_dim: str | None = None,
+        nodata: float | str | None = None,
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
@@ -1863,6 +1935,11 @@ class SAMMEClassifier(BoostingClassifier):
         A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
+    feature_dim : str or None, default=None
+        The dimension along which a cube has its features: an array of xarray or zarr whose dimensions have names. Its rows are
+        the cells of the other dimensions. None: each variable of a dataset is a feature. See the page about cubes.
+    nodata : int, float, str or None, default=None
+        The label of a cell that has none, besides NaN and `_FillValue`. Only for cubes.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
         What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
@@ -1957,6 +2034,8 @@ class SAMMEClassifier(BoostingClassifier):
     eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
     min_delta: float
     score_dtype: Literal['float32', 'float64']
+    feature_dim: str | None
+    nodata: float | str | None
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
@@ -1994,6 +2073,8 @@ class SAMMEClassifier(BoostingClassifier):
         eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
         min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
+        feature_dim: str | None = None,
+        nodata: float | str | None = None,
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,

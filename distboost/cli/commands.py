@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import click
 
@@ -18,6 +19,8 @@ from distboost.cli.options import (
     categorical_option,
     check_writable,
     cluster_options,
+    cube_options,
+    feature_dim_option,
     memory_limit_option,
     overwrite_option,
     parse_parameters,
@@ -60,6 +63,7 @@ main.add_command(train)
 @path_option("--model", "Model file, or checkpoint.")
 @path_option("--x", "Features, (rows, features).")
 @path_option("--out", "Zarr array to write: one label per row, or one probability per row and class.")
+@feature_dim_option
 @click.option("--proba", is_flag=True, help="Write class probabilities.")
 @click.option(
     "--overwrite", is_flag=True, help="Replace the array at --out, or the remains of another prediction."
@@ -70,6 +74,7 @@ def predict(
     model: str,
     x: str,
     out: str,
+    feature_dim: str | None,
     proba: bool,
     overwrite: bool,
     cluster: ClusterOptions,
@@ -84,7 +89,7 @@ def predict(
     from distboost.estimators.writing import write_predictions
 
     show_log("distboost.prediction")  # says where it continues
-    estimator = load(model)
+    estimator = load(model).set_params(feature_dim=feature_dim)
     check_names(estimator, x)
     with connect(cluster) as client:
         array = write_predictions(
@@ -117,6 +122,7 @@ distboost evaluate --model model.dboost --x data.zarr/x --y data.zarr/y \\
 )
 @click.option("--json", "as_json", is_flag=True, help="Print all metrics of distboost.evaluate as JSON.")
 @overwrite_option
+@cube_options
 @cluster_options
 def evaluate(
     *,
@@ -128,6 +134,7 @@ def evaluate(
     events: str | None,
     as_json: bool,
     overwrite: bool,
+    cube: dict[str, Any],
     cluster: ClusterOptions,
 ) -> None:
     """Compare a model's predictions with true labels."""
@@ -143,7 +150,7 @@ def evaluate(
         check_writable(report, overwrite)
     elif events is not None:
         raise click.UsageError("--events is for the page of --report: pass --report, too.")
-    estimator = load(model)
+    estimator = load(model).set_params(**cube)
     with connect(cluster) as client, on_stderr():
         estimator.client, verbose = client, 1
         if report is not None:
@@ -182,6 +189,7 @@ distboost train --x binned.zarr --model model.dboost
 @memory_limit_option
 @categorical_option
 @click.option("--keep-values", is_flag=True, help="Store the values too: REBEL's similarities need them.")
+@cube_options
 @cluster_options
 def bin_rows(
     *,
@@ -194,6 +202,7 @@ def bin_rows(
     memory_limit: str | None,
     categorical: list[int | str] | None,
     keep_values: bool,
+    cube: dict[str, Any],
     cluster: ClusterOptions,
 ) -> None:
     """Bin once, train many times.
@@ -216,6 +225,7 @@ def bin_rows(
             categorical_features="from_dtype" if categorical is None else categorical,
             memory_limit=memory_limit,
             keep_values=keep_values,
+            **cube,
             verbose=1,
             client=client,
         )

@@ -195,6 +195,30 @@ def categorical_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)
 
 
+def feature_dim_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option that names the dimension of the features of a cube."""
+    return click.option(
+        "--feature-dim",
+        metavar="NAME",
+        help="Dimension of the features of a cube, such as band; without it, each variable of a group is a feature.",
+    )(function)
+
+
+def cube_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options for cubes; the command gets those that were given as one argument, `cube`."""
+
+    @wraps(command)
+    def with_cube(*arguments: Any, feature_dim: str | None, nodata: str | None, **options: Any) -> Any:
+        given = {"feature_dim": feature_dim, "nodata": None if nodata is None else parsed_value(nodata)}
+        cube = {name: value for name, value in given.items() if value is not None}
+        return command(*arguments, cube=cube, **options)
+
+    nodata = click.option(
+        "--nodata", metavar="LABEL", help="Label of the cells of a cube that have none, such as 0."
+    )
+    return feature_dim_option(nodata(with_cube))
+
+
 def path_option(name: str, text: str, required: bool = True) -> Callable[..., Any]:
     """Return an option that takes a path or URL."""
     return click.option(name, type=PathOrUrl(), required=required, help=text)

@@ -17,6 +17,7 @@ from distboost.cli.options import (
     check_known,
     check_writable,
     cluster_options,
+    cube_options,
     memory_limit_option,
     overwrite_option,
     parameters_option,
@@ -37,12 +38,13 @@ def _data_options(command: Callable[..., Any]) -> Callable[..., Any]:
         parameters: tuple[str, ...],
         memory_limit: str | None,
         categorical: list[Any] | None,
+        cube: dict[str, Any],
         x: str,
         **options: Any,
     ) -> Any:
         from distboost.estimators import factory
 
-        given = with_memory_limit(parse_parameters(parameters), memory_limit)
+        given = with_memory_limit(parse_parameters(parameters), memory_limit) | cube
         if categorical is not None:
             given["categorical_features"] = categorical
         estimator = with_parameters(factory.estimator(algorithm)(), given)
@@ -56,6 +58,7 @@ def _data_options(command: Callable[..., Any]) -> Callable[..., Any]:
         parameters_option,
         memory_limit_option,
         categorical_option,
+        cube_options,
         click.option(
             "--random-state",
             type=click.IntRange(min=0),

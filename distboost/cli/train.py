@@ -16,6 +16,7 @@ from distboost.cli.options import (
     categorical_option,
     check_writable,
     cluster_options,
+    cube_options,
     parameters_option,
     parse_parameters,
     path_option,
@@ -60,6 +61,7 @@ distboost train --x data.zarr/x --y data.zarr/y --model model.dboost \\
     required=False,
 )
 @categorical_option
+@cube_options
 @cluster_options
 @parameters_option
 @click.option(
@@ -84,6 +86,7 @@ def train(
     evaluations: tuple[str, ...],
     events: str | None,
     categorical: list[Any] | None,
+    cube: dict[str, Any],
     cluster: ClusterOptions,
     parameters: tuple[str, ...],
     resume: bool,
@@ -97,7 +100,7 @@ def train(
         )
     check_writable(model, overwrite or resume, ", or --resume to continue its training")
     named = {} if categorical is None else {"categorical_features": categorical}
-    given = parse_parameters(parameters) | named
+    given = parse_parameters(parameters) | named | cube
     estimator = _estimator(algorithm, model, given, resume, overwrite)
     if events is not None:
         from distboost.training.events import EventLog

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+Bounds = tuple[tuple[int, int], ...]  # along each axis: the first item, and the last one + 1
 
 
 def spans(start: int, stop: int, size: int) -> Iterator[tuple[int, int]]:
@@ -36,3 +40,19 @@ class Axis:
             end = min(self.end(start, size), stop)
             yield start, end
             start = end
+
+
+def box_shape(axes: Sequence[Axis], most: int) -> list[int]:
+    """Return the shape of as many whole chunks as `most` items hold, at least one; the last axis grows first."""
+    left, sizes = max(most // math.prod(axis.chunk for axis in axes), 1), []
+    for axis in reversed(axes):
+        n = max(min(left, -(-axis.length // axis.chunk)), 1)
+        sizes.append(n * axis.chunk)
+        left //= n
+    return sizes[::-1]
+
+
+def boxes(axes: Sequence[Axis], bounds: Bounds, sizes: Sequence[int]) -> Iterator[Bounds]:
+    """Yield boxes of about these sizes that cover the bounds, divided at chunk boundaries."""
+    cuts = zip(axes, bounds, sizes, strict=True)
+    return itertools.product(*(list(axis.spans(a, b, size)) for axis, (a, b), size in cuts))

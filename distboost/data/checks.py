@@ -133,7 +133,7 @@ def load_labels(part: Any, place: str, first: int) -> np.ndarray:
         raise DataError(
             f"{place} has an infinite label ({y[row]}) in row {first + row}. Remove unlabelled rows."
         )
-    missing = _missing(y)
+    missing = missing_labels(y)
     if missing.any():
         row = int(np.flatnonzero(missing)[0])
         raise DataError(
@@ -153,7 +153,8 @@ def _text(y: np.ndarray, place: str, first: int) -> np.ndarray:
     return np.array(y.tolist(), str)
 
 
-def _missing(y: np.ndarray) -> np.ndarray:
+def missing_labels(y: np.ndarray) -> np.ndarray:
+    """Return which labels are missing, (n,) bool."""
     if y.dtype.kind == "f":
         return np.asarray(np.isnan(y))
     if y.dtype.kind in "mM":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from distboost.data.blocks import BinnedSet
 from distboost.data.categories import resolved
+from distboost.data.cells import Cells
 from distboost.data.ingest import (
     BinOptions,
     bin_rows,
@@ -84,10 +85,20 @@ class Dataset(Protocol):
 
 
 class RawDataset:
-    """Features, labels and weights (or None) of the same rows, from any source; raise DataError unless their shapes agree."""
+    """Features, labels and weights (or None) of the same rows, from any source; raise DataError unless their shapes agree.
 
-    def __init__(self, x: Source, y: Source, weights: Source | None, names: np.ndarray | None = None):
-        self.x, self.y, self.weights, self.names = x, y, weights, names
+    `cells` are those of the rows, if they are cells of a cube.
+    """
+
+    def __init__(
+        self,
+        x: Source,
+        y: Source,
+        weights: Source | None,
+        names: np.ndarray | None = None,
+        cells: Cells | None = None,
+    ):
+        self.x, self.y, self.weights, self.names, self.cells = x, y, weights, names, cells
         self._check()
         self.place, (self.n_rows, self.n_features) = x.place, x.shape
 
@@ -144,7 +155,7 @@ class RawDataset:
         A longer chunk would be decoded once per span: arrays with such chunks are loaded now.
         """
         weights = None if self.weights is None else self.weights.near(rows)
-        return RawDataset(self.x, self.y.near(rows), weights, self.names)
+        return RawDataset(self.x, self.y.near(rows), weights, self.names, self.cells)
 
     def plan(
         self, max_bins: int, work: TaskRunner, memory: int | None = None, keep_values: bool = False
@@ -214,11 +225,7 @@ class RawDataset:
 
     def check_unchanged(self) -> None:
         """Raise DataError if an array has changed since it was listed: it is read in two passes."""
-        for place in changed(self.sources):
-            raise DataError(
-                f"{place} was changed or removed while it was being read. Start again when the data no longer change "
-                "(if you were binning, remove the unfinished store first)."
-            )
+        check_unchanged(self.sources)
 
     def own_weights(self, n_classes: int, work: TaskRunner) -> WeightRule:
         scan = None if self.weights is None else weight_scan(self.weights, work, SCAN_ROWS)
@@ -232,3 +239,12 @@ class RawDataset:
         rows = self.near(max((b - a for a, b in cuts), default=1))
         calls = [(*rows.parts(a, b), a, options) for a, b in cuts]
         return BinnedSet(bin_rows, calls, [b - a for a, b in cuts])
+
+
+def check_unchanged(sources: Iterable[Source | None]) -> None:
+    """Raise DataError if an array has changed since it was listed."""
+    for place in changed(sources):
+        raise DataError(
+            f"{place} was changed or removed while it was being read. Start again when the data no longer change "
+            "(if you were binning, remove the unfinished store first)."
+        )

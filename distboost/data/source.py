@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from distboost.data.axes import Axis, spans
+from distboost.data.axes import Axis, Bounds, spans
 from distboost.errors import DataError
 from distboost.warn import warn_of_all
 
@@ -133,7 +133,19 @@ class Source(ABC):
         return value
 
 
-class ArraySource(Source):
+class BoxSource(Source):
+    """An array of any number of dimensions, of which any box can be read."""
+
+    @abstractmethod
+    def box(self, bounds: Bounds) -> Any:
+        """Return what a worker needs to load the items within these bounds."""
+
+    def part(self, start: int, stop: int, columns: tuple[int, int] | None = None) -> Any:
+        rest = [(0, length) for length in self.shape[1:]] if columns is None else [columns]
+        return self.box(((start, stop), *rest))
+
+
+class ArraySource(BoxSource):
     """An array in this process's memory."""
 
     is_near = True
@@ -144,8 +156,8 @@ class ArraySource(Source):
         self.shape, self.dtype = array.shape, array.dtype
         self.axes = tuple(Axis(length, 1) for length in array.shape)
 
-    def part(self, start: int, stop: int, columns: tuple[int, int] | None = None) -> np.ndarray:
-        return self.array[start:stop] if columns is None else self.array[start:stop, slice(*columns)]
+    def box(self, bounds: Bounds) -> np.ndarray:
+        return self.array[tuple(slice(*span) for span in bounds)]
 
 
 def at_hand(part: Any) -> Any:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,18 +12,17 @@ from typing import Any
 import numpy as np
 import zarr
 
-from distboost.data.axes import Axis
+from distboost.data.axes import Axis, Bounds, box_shape, boxes
 from distboost.data.chunks import chunk_key, found_and_expected
 from distboost.data.inventory import ABSENT, Inventory, Probe, UnlikeListingError, held_to, with_absolute_path
 from distboost.data.listing import innermost
 from distboost.data.memory import returned_when_freed
-from distboost.data.source import PIECE_BYTES, Source, assembled
+from distboost.data.source import PIECE_BYTES, BoxSource, assembled
 from distboost.errors import MissingChunkError, StoreError
 from distboost.io.retry import is_damage, quoted, retried
 from distboost.io.storage import is_in_memory
 
 log = logging.getLogger("distboost")
-Spans = tuple[tuple[int, int], ...]  # along each axis
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,7 @@ class Packing:
         return values
 
 
-class ZarrSource(Source):
+class ZarrSource(BoxSource):
     """A zarr array. Each process that reads a part compares the chunks with the listing made by this one.
 
     Parameters
@@ -96,15 +93,11 @@ class ZarrSource(Source):
         """The store's listing of the array, made at the first access."""
         return Inventory(self.stored, self.place)
 
-    def part(self, start: int, stop: int, columns: tuple[int, int] | None = None) -> Any:
-        rest = [(0, length) for length in self.shape[1:]] if columns is None else [columns]
+    def box(self, bounds: Bounds) -> Any:
         size = self.stored.shards or self.stored.chunks
-        cells = [
-            slice(a // chunk, -(-b // chunk))
-            for (a, b), chunk in zip([(start, stop), *rest], size, strict=True)
-        ]
+        cells = [slice(a // chunk, -(-b // chunk)) for (a, b), chunk in zip(bounds, size, strict=True)]
         sizes = self.inventory.sizes[tuple(cells)]
-        part = ZarrPart(self.stored, self.place, start, stop, columns, sizes, self.packing)
+        part = ZarrPart(self.stored, self.place, bounds, sizes, self.packing)
         return part.load() if self.is_near else part
 
     def warnings(self, policy: str) -> list[str]:
@@ -166,17 +159,15 @@ def _url(array: zarr.Array[Any]) -> str:
 
 @dataclass(frozen=True)
 class ZarrPart:
-    """The address of some rows and columns of a zarr array.
+    """The address of a box of a zarr array, such as some rows and columns.
 
     Attributes
     ----------
     array : zarr.Array
     place : str
         The name of the array in messages.
-    start, stop : int
-        The rows start .. stop - 1.
-    columns : (int, int) or None
-        The first column and the last one + 1. None: all columns.
+    bounds : tuple of (int, int)
+        Along each axis, the first item and the last one + 1.
     sizes : ndarray of the shape of the part's grid of chunks, int64
         The listed sizes of the chunks, in bytes (see `Inventory`). Reading a chunk that differs from the listing is an error:
         zarr would read a missing one as the fill value.
@@ -186,9 +177,7 @@ class ZarrPart:
 
     array: zarr.Array[Any]
     place: str
-    start: int
-    stop: int
-    columns: tuple[int, int] | None
+    bounds: Bounds
     sizes: np.ndarray
     packing: Packing | None = None
 
@@ -197,13 +186,8 @@ class ZarrPart:
         return np.dtype(self.array.dtype) if self.packing is None else self.packing.dtype
 
     @property
-    def _bounds(self) -> Spans:
-        rest = [(0, length) for length in self.array.shape[1:]]
-        return (self.start, self.stop), *(rest if self.columns is None else [self.columns])
-
-    @property
     def shape(self) -> tuple[int, ...]:
-        return tuple(b - a for a, b in self._bounds)
+        return tuple(b - a for a, b in self.bounds)
 
     def pieces(self) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
         """Yield the values of one chunk (or a few small ones) at a time, with their position within the part.
@@ -211,17 +195,18 @@ class ZarrPart:
         zarr decodes all chunks of a selection at once, so each selection covers only a few.
         """
         array = held_to(self.array, self._first_chunk, self.sizes)
-        for piece in _cut(array, self._bounds, _piece_shape(array, self.dtype.itemsize)):
+        axes = axes_of(array)
+        for piece in boxes(axes, self.bounds, box_shape(axes, PIECE_BYTES // self.dtype.itemsize)):
             with returned_when_freed():
                 values = self._read(array, piece)
                 if self.packing is not None:
                     values = self.packing.decoded(values)
-                yield _position(piece, self._bounds), values
+                yield _position(piece, self.bounds), values
                 del values  # frees memory before the next piece is read
 
-    def _read(self, array: zarr.Array[Any], piece: Spans) -> np.ndarray:
+    def _read(self, array: zarr.Array[Any], piece: Bounds) -> np.ndarray:
         """Read the values of some chunks together, or one by one if that fails."""
-        chunks = list(_cut(array, piece, [1] * len(piece)))
+        chunks = list(boxes(axes_of(array), piece, [1] * len(piece)))
         if len(chunks) == 1:
             return self._read_chunk(array, piece)
         try:
@@ -240,7 +225,7 @@ class ZarrPart:
             out[_within(chunk, piece)] = self._read_chunk(array, chunk)
         return out
 
-    def _read_chunk(self, array: zarr.Array[Any], chunk: Spans) -> np.ndarray:
+    def _read_chunk(self, array: zarr.Array[Any], chunk: Bounds) -> np.ndarray:
         """Read the values of one chunk, or of a part of it."""
         position = self._chunk_position(chunk)
         what = f"chunk {chunk_key(array, *position)}, {self._rows(chunk)}"
@@ -269,13 +254,13 @@ class ZarrPart:
 
     @property
     def _first_chunk(self) -> tuple[int, ...]:
-        return tuple(self._chunk_position(self._bounds))
+        return tuple(self._chunk_position(self.bounds))
 
-    def _chunk_position(self, chunk: Spans) -> list[int]:
+    def _chunk_position(self, chunk: Bounds) -> list[int]:
         size = self.array.shards or self.array.chunks
         return [a // length for (a, _), length in zip(chunk, size, strict=True)]
 
-    def _rows(self, spans: Spans) -> str:
+    def _rows(self, spans: Bounds) -> str:
         a, b = spans[0]
         return f"rows {a} to {b - 1} of {self.place}"
 
@@ -283,22 +268,16 @@ class ZarrPart:
         return assembled(self)
 
 
-def _values(array: zarr.Array[Any], spans: Spans) -> np.ndarray:
+def _values(array: zarr.Array[Any], spans: Bounds) -> np.ndarray:
     return np.asarray(array[tuple(slice(a, b) for a, b in spans)])
 
 
-def _cut(array: zarr.Array[Any], bounds: Spans, sizes: list[int]) -> Iterator[Spans]:
-    """Yield cells of about these sizes that cover the bounds, divided at chunk boundaries."""
-    cuts = zip(axes_of(array), bounds, sizes, strict=True)
-    return itertools.product(*(list(axis.spans(a, b, size)) for axis, (a, b), size in cuts))
-
-
-def _position(cell: Spans, bounds: Spans) -> tuple[int, ...]:
+def _position(cell: Bounds, bounds: Bounds) -> tuple[int, ...]:
     """Return where a cell begins within bounds."""
     return tuple(a - first for (a, _), (first, _) in zip(cell, bounds, strict=True))
 
 
-def _within(cell: Spans, bounds: Spans) -> tuple[slice, ...]:
+def _within(cell: Bounds, bounds: Bounds) -> tuple[slice, ...]:
     """Return the slices of a cell in an array that covers the bounds."""
     return tuple(slice(a - first, b - first) for (a, b), (first, _) in zip(cell, bounds, strict=True))
 
@@ -306,17 +285,3 @@ def _within(cell: Spans, bounds: Spans) -> tuple[slice, ...]:
 def axes_of(array: zarr.Array[Any]) -> tuple[Axis, ...]:
     """Return each axis: its length, and that of its chunks (of its shards, where there are shards)."""
     return tuple(Axis(n, chunk) for n, chunk in zip(array.shape, array.shards or array.chunks, strict=True))
-
-
-def _piece_shape(array: zarr.Array[Any], item: int) -> list[int]:
-    """Return the shape of as many whole chunks as PIECE_BYTES hold, at least one; the last axis grows first.
-
-    `item` is the size of a value in bytes.
-    """
-    chunks = array.shards or array.chunks
-    left, sizes = max(PIECE_BYTES // (math.prod(chunks) * item), 1), []
-    for length, chunk in zip(array.shape[::-1], chunks[::-1], strict=True):
-        n = max(min(left, -(-length // chunk)), 1)
-        sizes.append(n * chunk)
-        left //= n
-    return sizes[::-1]

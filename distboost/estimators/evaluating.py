@@ -25,6 +25,7 @@ from distboost.evaluation.metrics import Evaluation, Totals, chosen
 from distboost.evaluation.sums import DECISIONS, PIECE_ROWS, Judge, OfScores, Places, Sums, judge_part, merged
 from distboost.inputs.base import Input, LazyInput
 from distboost.inputs.choose import adapter_of
+from distboost.inputs.cube import CubeInput
 from distboost.io.options import storage_options
 from distboost.io.progress import phases_shown
 from distboost.prediction.predictor import StagedScores, predict_chunk
@@ -130,15 +131,16 @@ def opening_with(model: Any, options: Mapping[str, Any] | None) -> Any:
     return found
 
 
-def adapters(model: CommonParameters, X: Any, y: Any) -> tuple[Input, Input | None]:
-    """Return the adapters of rows and of labels, if there are any."""
+def adapters(model: CommonParameters, X: Any, y: Any) -> tuple[Input, Any]:
+    """Return the adapters of rows and of labels, if there are any; a raster of labels as it is."""
     with storage_options(model.storage_options):
-        return adapter_of(X, "X"), None if y is None else adapter_of(y, "y")
+        x = adapter_of(X, "X", model.feature_dim)
+        return x, y if y is None or isinstance(x, CubeInput) else adapter_of(y, "y")
 
 
-def suit_sklearn(model: CommonParameters, x: Input, y: Input | None) -> bool:
+def suit_sklearn(model: CommonParameters, x: Input, y: Any) -> bool:
     """Whether rows and labels are in memory, and scikit-learn's metrics take the labels as they are."""
-    known = y is not None and y.is_known_to_sklearn and model.classes_.dtype.kind not in "OST"
+    known = isinstance(y, Input) and y.is_known_to_sklearn and model.classes_.dtype.kind not in "OST"
     return known and not isinstance(x, LazyInput)
 
 

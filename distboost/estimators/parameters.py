@@ -28,6 +28,8 @@ from distboost.trees.grower import GrowthLimits
 # Where and how training runs. These parameters do not affect the model, and files do not store them.
 RUN_PARAMETERS = frozenset(
     {
+        "feature_dim",
+        "nodata",
         "missing_chunks",
         "memory_limit",
         "scratch",
@@ -132,6 +134,11 @@ class CommonParameters(BaseEstimator):
         A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
+    feature_dim : str or None, default=None
+        The dimension along which a cube has its features: an array of xarray or zarr whose dimensions have names. Its rows are
+        the cells of the other dimensions. None: each variable of a dataset is a feature. See the page about cubes.
+    nodata : int, float, str or None, default=None
+        The label of a cell that has none, besides NaN and `_FillValue`. Only for cubes.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
         What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
@@ -191,6 +198,8 @@ class CommonParameters(BaseEstimator):
     )
     min_delta: float = parameter(0.0, Interval(Real, 0, None, closed="left"))
     score_dtype: str = parameter("float64", StrOptions({"float64", "float32"}))
+    feature_dim: str | None = parameter(None, str, None)
+    nodata: float | str | None = parameter(None, Real, str, None)
     missing_chunks: str = parameter("warn", StrOptions({"warn", "error", "ignore"}))
     memory_limit: int | str | None = parameter(None, _POSITIVE, str, None)
     scratch: str | os.PathLike[str] | None = parameter(None, str, os.PathLike, None)

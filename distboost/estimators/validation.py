@@ -14,16 +14,18 @@ from distboost.data.source import load
 from distboost.data.sparse import SparseRows
 from distboost.errors import DataError
 from distboost.estimators.names import check_n_features, columns_named, compare_names, set_features
-from distboost.estimators.parameters import CommonParameters
+from distboost.estimators.parameters import CommonParameters, n_threads, settings_of
 from distboost.inputs.array import ArrayInput
 from distboost.inputs.base import Input, LazyInput, NearInput
 from distboost.inputs.choose import adapter_of, dataset_of
+from distboost.inputs.cube import CubeInput
 from distboost.io.options import storage_options
 from distboost.model.ensemble import parts_of
 from distboost.model.history import UNNAMED
 from distboost.prediction.predictor import Rows
 from distboost.prediction.streamed import check_features
 from distboost.threads import Threads
+from distboost.training.cubes import CubeReading, labelled_of, labelled_rows
 from distboost.warn import warn_of_all
 
 
@@ -47,7 +49,7 @@ def training_data(estimator: CommonParameters, given: Given, resumed: bool = Fal
     )
     data = _labelled(
         estimator,
-        adapter_of(given.X, "X"),
+        adapter_of(given.X, "X", estimator.feature_dim),
         given.y,
         weights=given.sample_weight,
         prefix="",
@@ -84,11 +86,27 @@ def _checked(
     estimator: CommonParameters, x: Input, y: Any, sample_weight: Any = None, prefix: str = ""
 ) -> RawDataset:
     """Return labelled rows, of which scikit-learn has checked the arrays that are in memory."""
+    if isinstance(x, CubeInput):
+        return labelled_of(x, y, sample_weight, reading_of(estimator), prefix)
     x, weights = x.checked(estimator), None
     if sample_weight is not None:
         weights = adapter_of(sample_weight, f"{prefix}sample_weight")
         weights = weights.checked_weights(x.n_rows) if isinstance(x, NearInput) else weights
     return dataset_of(x, adapter_of(y, f"{prefix}y").checked_labels(), weights)
+
+
+def reading_of(estimator: CommonParameters) -> CubeReading:
+    """Return how cubes are read for an estimator."""
+    settings = settings_of(estimator)
+    return CubeReading(
+        estimator.client,
+        n_threads(estimator),
+        settings.memory_limit,
+        settings.scratch,
+        estimator.nodata,
+        estimator.missing_chunks,
+        estimator.verbose,
+    )
 
 
 class EvaluationSet(NamedTuple):
@@ -149,7 +167,7 @@ def _evaluation_rows(estimator: CommonParameters, entry: Any, place: str) -> Dat
         raise DataError(
             f"``{place}`` is a tuple of sets. Pass a list, [(X, y), (X2, y2)], or a dict of sets by name."
         )
-    x = adapter_of(X, place if y is None else f"{place} X")
+    x = _ordered(estimator, adapter_of(X, place if y is None else f"{place} X", estimator.feature_dim))
     no_labels = f"``{place}`` has no labels. Pass ``labelled|(X, y) or (X, y, sample_weight)``."
     return _labelled(estimator, x, y, weights=weights, prefix=f"{place} ", no_labels=no_labels)
 
@@ -160,7 +178,8 @@ def judged_data(estimator: CommonParameters, given: Given) -> RawDataset:
         raise DataError("``y`` is None: pass one label per row, to compare the predictions with.")
     rows = _opened(estimator, given.X).checked(estimator)
     with storage_options(estimator.storage_options):
-        data = dataset_of(rows, adapter_of(given.y, "y").checked_labels(), given.sample_weight)
+        y = given.y if isinstance(rows, CubeInput) else adapter_of(given.y, "y").checked_labels()
+        data = labelled_rows(rows, y, given.sample_weight, reading_of(estimator))
     check_features(data.x.shape, data.place, estimator.n_features_in_)
     if data.n_rows == 0:
         raise DataError(f"{data.place} has 0 rows. Pass at least 1 row to evaluate.")
@@ -177,7 +196,7 @@ def opened_rows(estimator: CommonParameters, X: Any) -> Input:
 
 def _opened(estimator: CommonParameters, X: Any) -> Input:
     with storage_options(estimator.storage_options):
-        rows = adapter_of(X, "X").values()
+        rows = _ordered(estimator, adapter_of(X, "X", estimator.feature_dim).values())
     compare_names(estimator, rows.names, "``X``")
     return rows.coded_for(estimator.learned_.ensemble.categories)
 
@@ -215,4 +234,12 @@ def finite_rows(estimator: CommonParameters, rows: Input, threads: Threads) -> n
 
 def check_names(estimator: CommonParameters, X: Any) -> None:
     """Compare the names of the features of X with those of the training."""
-    compare_names(estimator, adapter_of(X, "X").values().names, "``X``")
+    rows = _ordered(estimator, adapter_of(X, "X", estimator.feature_dim).values())
+    compare_names(estimator, rows.names, "``X``")
+
+
+def _ordered(estimator: CommonParameters, rows: Input) -> Input:
+    """Return the variables of a dataset in the order of the training; other rows as they are."""
+    return (
+        rows.ordered(getattr(estimator, "feature_names_in_", None)) if isinstance(rows, CubeInput) else rows
+    )

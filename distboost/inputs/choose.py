@@ -10,6 +10,7 @@ from distboost.inputs.anndata import AnnDataInput, EncodedInput
 from distboost.inputs.array import ArrayInput
 from distboost.inputs.base import Input
 from distboost.inputs.binned_store import StoreInput
+from distboost.inputs.cube import CubeInput, has_dims
 from distboost.inputs.dask_array import DaskInput, read_together
 from distboost.inputs.dask_frame import DaskFrameInput
 from distboost.inputs.frame import FrameInput
@@ -20,6 +21,7 @@ from distboost.inputs.zarr_array import ZarrInput, at_path
 
 # The first that recognises a container adapts it.
 ADAPTERS: tuple[type[Input], ...] = (
+    CubeInput,
     StoreInput,
     EncodedInput,
     ZarrInput,
@@ -34,11 +36,16 @@ ADAPTERS: tuple[type[Input], ...] = (
 )
 
 
-def adapter_of(data: Any, place: str) -> Input:
-    """Return the adapter of anything that `fit` accepts as rows, labels or weights; `place` is its name in messages."""
+def adapter_of(data: Any, place: str, feature_dim: str | None = None) -> Input:
+    """Return the adapter of anything that `fit` accepts as rows, labels or weights.
+
+    `place` is its name in messages; `feature_dim` the dimension of its features, if it has names of dimensions.
+    """
     if isinstance(data, Input):
         return data
     found = opened(data, place) if isinstance(data, (str, os.PathLike)) else data
+    if feature_dim is not None and has_dims(found):
+        return CubeInput.along(found, place, feature_dim)
     return next(kind for kind in ADAPTERS if kind.recognises(found)).of(found, place)
 
 

@@ -30,9 +30,9 @@ from distributed.shuffle._core import P2PBarrierTask
 from distributed.system import MEMORY_LIMIT
 from scipy.sparse import hstack, issparse, vstack
 
-from distboost.data.axes import Axis, spans
+from distboost.data.axes import Axis, Bounds, spans
 from distboost.data.labels import joined_type
-from distboost.data.source import Source, assembled, load
+from distboost.data.source import BoxSource, Source, assembled, load
 from distboost.data.sparse import SparseRows
 from distboost.errors import ClusterError, DataError, DistboostError
 from distboost.inputs.array import unmasked
@@ -92,7 +92,7 @@ def read_together(asked: Sequence[tuple[DaskInput, bool]]) -> list[DaskSource]:
     ]
 
 
-class DaskSource(Source):
+class DaskSource(BoxSource):
     """A dask array. Its rows are computed where they are needed, never all at once.
 
     Parameters
@@ -115,9 +115,8 @@ class DaskSource(Source):
         self.axes = tuple(_cut_axis(chunks) for chunks in array.chunks)
         self.chunk_bytes = self.bytes_of_chunk()
 
-    def part(self, start: int, stop: int, columns: tuple[int, int] | None = None) -> DaskPart:
-        rest = [(0, length) for length in self.shape[1:]] if columns is None else [columns]
-        return part_of(self._array, [(start, stop), *rest], self.place, self._of_features, self._keeper)
+    def box(self, bounds: Bounds) -> DaskPart:
+        return part_of(self._array, bounds, self.place, self._of_features, self._keeper)
 
     def loaded(self) -> np.ndarray:
         """Compute all rows by the scheduler that Dask takes by default, or on the cluster that keeps them."""

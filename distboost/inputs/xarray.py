@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from distboost.errors import DataError
 from distboost.inputs.array import ArrayInput
 from distboost.inputs.base import Input, is_instance, texts
 from distboost.inputs.dask_array import DaskInput
@@ -15,16 +14,10 @@ class XarrayInput(Input):
 
     @classmethod
     def recognises(cls, data: Any) -> bool:
-        return is_instance(data, "xarray", "DataArray", "Dataset")
+        return is_instance(data, "xarray", "DataArray")
 
     @classmethod
     def of(cls, data: Any, place: str) -> Input:
-        if is_instance(data, "xarray", "Dataset"):
-            named, first = ", ".join(map(str, data.data_vars)), next(iter(data.data_vars), "x")
-            raise DataError(
-                f"{place} is a Dataset of xarray, with the variables {named}. Pass one of them, such as dataset[{first!r}], or "
-                "join them: dataset.to_dataarray('feature').transpose()."
-            )
         has_names = data.ndim == 2 and data.dims[1] in data.coords
         names = texts(data.coords[data.dims[1]].values.tolist(), place) if has_names else None
         kind = DaskInput if DaskInput.recognises(data.data) else ArrayInput

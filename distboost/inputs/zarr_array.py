@@ -76,7 +76,7 @@ class ZarrInput(LazyInput):
     @cached_property
     def _source(self) -> ZarrSource:  # one, so that it is listed once
         try:
-            return ZarrSource(self.data, self.place, _packing(self.data))
+            return ZarrSource(self.data, self.place, packed(self.data))
         except ValueError as error:
             source = ZarrSource(self.data, self.place)
             found = [name for name in ATTRIBUTES if name in self.data.attrs]
@@ -200,7 +200,7 @@ def attributed(node: zarr.Array[Any] | zarr.Group, shape: tuple[int, ...], place
 
 def _of_group(array: zarr.Array[Any] | zarr.Group, place: str) -> Any:
     """Return the names in the attribute of the group that holds an array; None if it has none or there is no group."""
-    group = _folder_of(array)
+    group = folder_of(array)
     if group is None:
         return None
     try:
@@ -234,7 +234,7 @@ def _names_of_var(store: zarr.Group) -> list[str] | None:
     return np.asarray(index[:]).tolist() if isinstance(index, zarr.Array) else None
 
 
-def _folder_of(array: zarr.Array[Any] | zarr.Group) -> StorePath | None:
+def folder_of(array: zarr.Array[Any] | zarr.Group) -> StorePath | None:
     """Return the place of the group that holds an array, or a group."""
     if array.path:
         return StorePath(array.store, array.path.rpartition("/")[0])
@@ -248,7 +248,7 @@ def _folder_of(array: zarr.Array[Any] | zarr.Group) -> StorePath | None:
     return None
 
 
-def _packing(array: zarr.Array[Any]) -> Packing | None:
+def packed(array: zarr.Array[Any]) -> Packing | None:
     """Return how a zarr array is packed. In format 2, xarray writes `_FillValue` as the array's own fill value."""
     attributes = array.attrs.asdict()
     if array.metadata.zarr_format == 2 and "_ARRAY_DIMENSIONS" in attributes and array.fill_value is not None:

@@ -21,7 +21,7 @@ from zarr.abc.store import ByteRequest, Store
 from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 from zarr.core.group import GroupMetadata
 from zarr.core.sync import sync
-from zarr.storage import FsspecStore, LocalStore, MemoryStore
+from zarr.storage import FsspecStore, LocalStore, MemoryStore, StorePath
 
 from distboost.errors import DataError, DistboostError, StoreError
 from distboost.io.filesystems import filesystem_at, options_for, protocol_needed
@@ -173,8 +173,10 @@ def is_binned(store: Store) -> bool:
     return group is not None and (MANIFEST in group.attrs or UNFINISHED in group.attrs)
 
 
-def found_group(store: Store) -> zarr.Group | None:
-    """Return the zarr group of a store; None if there is something else, or nothing."""
+def found_group(store: Store | StorePath | None) -> zarr.Group | None:
+    """Return the zarr group of a store, or at a place in it; None if there is something else, or nothing."""
+    if store is None:
+        return None
     try:
         return zarr.open_group(store, mode="r")
     except Exception:  # noqa: BLE001 (whatever is there, it is no group)

@@ -80,7 +80,9 @@ class NodeRoom(NamedTuple):
 class Memory(NamedTuple):
     """Working memory."""
 
-    pool: np.ndarray  # (slots, total bins, channels) int64: histograms, of arbitrary content; the last is a compact one
+    pool: (
+        np.ndarray
+    )  # (slots, total bins, channels) int64: histograms, of arbitrary content; the last is a compact one
     free: np.ndarray  # (slots - 1,) int64: the numbers of those without a histogram
     ends: np.ndarray  # (D + 1,) int64: where the bins of each feature begin in a compact histogram
     occupied: np.ndarray  # (total bins,) int64: the bins of its features: see `compact_histogram`
@@ -101,7 +103,16 @@ def growth_of(search: Any, summation: Any, data: Data, growth: Growth, memory: M
     )
     sums = kinds_of(data.rows, spans[0], spans[0], n, some, some, data.offsets, flag, memory.tile, some, pool)
     compacts = kinds_of(
-        data.rows, spans[0], spans[0], some, data.offsets, memory.tile, n, memory.ends, memory.occupied, pool[0]
+        data.rows,
+        spans[0],
+        spans[0],
+        some,
+        data.offsets,
+        memory.tile,
+        n,
+        memory.ends,
+        memory.occupied,
+        pool[0],
     )
     divides = kinds_of(
         data.rows, some, spans, some, some, some, best.missing_left, some, some, best.sets, memory.scratch

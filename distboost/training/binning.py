@@ -13,12 +13,13 @@ from distboost.data.edges import load_merge
 from distboost.data.store.writing import write_store
 from distboost.data.work import TaskRunner
 from distboost.errors import DataError, LimitError
-from distboost.inputs.choose import adapter_of, dataset_of
+from distboost.inputs.choose import adapter_of
 from distboost.io import options
 from distboost.io.progress import phases_shown
 from distboost.io.units import megabytes, megabytes_up
 from distboost.io.urls import url_of
 from distboost.runtime.choose import open_runtime
+from distboost.training.cubes import CubeReading, labelled_rows
 from distboost.training.memory_plan import parse_limit, while_reading
 from distboost.warn import warn_of_all
 
@@ -42,6 +43,8 @@ def bin(
     max_bins: int = 255,
     random_state: int | None = 0,
     categorical_features: Any = "from_dtype",
+    feature_dim: str | None = None,
+    nodata: Any = None,
     missing_chunks: str = "warn",
     memory_limit: int | str | None = None,
     keep_values: bool = False,
@@ -70,6 +73,10 @@ def bin(
         Seed of the sample of rows whose quantiles become bin edges. None means 0, as in `fit`.
     categorical_features : "from_dtype", array-like of int, str or bool, or None, default="from_dtype"
         The features whose values are categories, as for the estimators.
+    feature_dim : str or None, default=None
+        The dimension along which a cube has its features, as for the estimators.
+    nodata : int, float, str or None, default=None
+        The label of a cell of a cube that has none, as for the estimators.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
         What to do if chunks of a zarr array were never written: zarr fills them with one value.
     memory_limit : int, str or None, default=None
@@ -121,13 +128,14 @@ def bin(
             "``y`` is None: pass one label per row. A binned store has the labels that its rows are trained on."
         )
     with options.storage_options(storage_options):
-        x = adapter_of(X, "X").coded(categorical_features)
+        x = adapter_of(X, "X", feature_dim).coded(categorical_features)
         if x.labels and keep_values:
             raise DataError(
                 f"feature {min(x.labels)} has labels, and ``keep_values`` stores numbers. Leave out ``keep_values``, or pass "
                 "codes instead of labels."
             )
-        data = dataset_of(x, y, sample_weight)
+        reading = CubeReading(client, None, limit, None, nodata, missing_chunks, verbose)
+        data = labelled_rows(x, y, sample_weight, reading)
     data.set_categorical(categorical_features, data.names)
     warn_of_all(data.warnings(missing_chunks))
     with (

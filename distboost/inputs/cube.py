@@ -1,0 +1,416 @@
+"""Cubes: rasters of which each is a feature, or a raster that has its features along one of its dimensions.
+
+A raster is an array whose dimensions have names: an array of xarray, or one of zarr with dimension names, also of OME-Zarr. A row
+is a cell of the dimensions that hold no features.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import zarr
+
+from distboost.data.cells import Slot
+from distboost.data.source import ArraySource, BoxSource, Source
+from distboost.data.stored import ZarrSource
+from distboost.errors import DataError
+from distboost.inputs.array import unmasked
+from distboost.inputs.base import Input, is_instance, texts
+from distboost.inputs.dask_array import DaskInput
+from distboost.inputs.zarr_array import MISSING, NoArray, ZarrInput, at_path, folder_of, packed
+from distboost.io.storage import found_group, open_store
+
+GRID_MAPPING = "grid_mapping"
+_NO_FEATURES = (
+    "coordinates",
+    "bounds",
+    "ancillary_variables",
+)  # attributes that name variables beside the values
+
+
+class Coordinate(NamedTuple):
+    """A coordinate, or a grid mapping, which is one without dimensions."""
+
+    dims: tuple[str, ...]
+    values: np.ndarray
+    attributes: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Raster:
+    """An array whose dimensions have names.
+
+    Attributes
+    ----------
+    place : str
+        Its name in messages.
+    dims : tuple of str
+    source : BoxSource
+    coords : mapping of str to Coordinate
+    attributes : mapping of str to object
+    channels : list of str or None
+        The names along the dimension `channel`, if the array is an image.
+    channel : str or None
+        The dimension of an image's channels.
+    """
+
+    place: str
+    dims: tuple[str, ...]
+    source: BoxSource
+    coords: Mapping[str, Coordinate]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    channels: list[str] | None = None
+    channel: str | None = None
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The length of each dimension."""
+        return dict(zip(self.dims, self.source.shape, strict=True))
+
+    @property
+    def marks(self) -> tuple[Any, ...]:
+        """The values that its attributes mark as missing, if it is read without their being decoded."""
+        found = [self.attributes[name] for name in MISSING if name in self.attributes]
+        return tuple(one for value in found for one in (value if isinstance(value, list) else [value]))
+
+    def slot(self, dims: tuple[str, ...], feature_dim: str | None = None, first: int = 0) -> Slot:
+        """Return where its values belong in a cube of these dimensions, whose column `first` is its first."""
+        if feature_dim is None:
+            return Slot(self._axes(dims), None, (first, first + 1))
+        return Slot(self._axes(dims), self.dims.index(feature_dim), (first, first + self.sizes[feature_dim]))
+
+    def _axes(self, dims: tuple[str, ...]) -> tuple[int | None, ...]:
+        return tuple(dims.index(dim) if dim in dims else None for dim in self.dims)
+
+
+def raster_of(data: Any, place: str, like: CubeInput | None = None, decoded: bool = True) -> Raster:
+    """Return the raster that a user passed, also by path or URL.
+
+    Parameters
+    ----------
+    data : Any
+    place : str
+        Its name in messages.
+    like : CubeInput or None
+        An array without names of dimensions has those of this cube.
+    decoded : bool
+        Whether whole numbers with marks of missing ones become NaN, as features do. Labels stay whole: see `Raster.marks`.
+    """
+    if isinstance(data, (str, os.PathLike)):
+        data = at_path(data, place)
+    if isinstance(data, NoArray):
+        raise data.error
+    if isinstance(data, zarr.Array):
+        dims = dims_of(data)
+        if dims is None:
+            raise DataError(
+                f"``{place}`` ({data.store_path}) has no names of dimensions. Write it with ``dimension_names``, or pass an "
+                "array of xarray."
+            )
+        return _of_zarr(data, dims, place, decoded)
+    if is_instance(data, "xarray", "DataArray"):
+        coords = {str(name): _coordinate(one) for name, one in data.coords.items()}
+        attributes = {**data.attrs, **{k: v for k, v in data.encoding.items() if k == GRID_MAPPING}}
+        return Raster(place, tuple(map(str, data.dims)), _source(_loadable(data), place), coords, attributes)
+    values = np.asarray(unmasked(data))
+    if like is None or values.shape != like.shape:
+        expected = "an array with names of dimensions" if like is None else f"the shape {like.shape} of X"
+        raise DataError(
+            f"{place} has the shape {values.shape}, expected {expected}. Pass an array of xarray."
+        )
+    return Raster(place, like.dims, ArraySource(values, place), {})
+
+
+def _coordinate(one: Any) -> Coordinate:
+    return Coordinate(tuple(map(str, one.dims)), np.asarray(one.values), dict(one.attrs))
+
+
+def _loadable(data: Any) -> Any:
+    """Return the array in an array of xarray. What xarray would load as a whole becomes one of Dask."""
+    if DaskInput.recognises(data.data if data.chunks is not None else None) or data.variable._in_memory:
+        return data.data
+    return data.chunk(data.encoding.get("preferred_chunks", "auto")).data
+
+
+def _source(data: Any, place: str) -> BoxSource:
+    found = (
+        DaskInput(data, place).source(False)
+        if DaskInput.recognises(data)
+        else ArraySource(np.asarray(unmasked(data)), place)
+    )
+    assert isinstance(found, BoxSource)
+    return found
+
+
+def dims_of(array: zarr.Array[Any]) -> tuple[str, ...] | None:
+    """Return the names of the dimensions of a zarr array; None if it does not have one for each."""
+    names: Any = getattr(array.metadata, "dimension_names", None) or array.attrs.get("_ARRAY_DIMENSIONS")
+    if names is None:
+        names = [axis.get("name") for axis in _image(array).get("axes", [])]
+    whole = len(names) == array.ndim and all(isinstance(name, str) for name in names)
+    return tuple(names) if whole and len(set(names)) == array.ndim else None
+
+
+def _of_zarr(array: zarr.Array[Any], dims: tuple[str, ...], place: str, decoded: bool) -> Raster:
+    attributes = array.attrs.asdict()
+    is_whole = np.dtype(array.dtype).kind in "iu" and not {"scale_factor", "add_offset"} & attributes.keys()
+    found = ZarrInput(array, place).source(False)
+    if is_whole and not decoded:
+        packing = packed(array)
+        found = ZarrSource(array, place)
+        attributes = {**attributes, MISSING[0]: list(packing.missing if packing else ())}
+    assert isinstance(found, BoxSource)
+    image = _image(array)
+    channel = next((a["name"] for a in image.get("axes", []) if a.get("type") == "channel"), None)
+    channels = [str(one.get("label")) for one in image.get("channels", [])] or None
+    return Raster(place, dims, found, _coordinates(array, dims), attributes, channels, channel)
+
+
+def _group_of(array: zarr.Array[Any]) -> zarr.Group | None:
+    return found_group(folder_of(array))
+
+
+def _image(array: zarr.Array[Any]) -> dict[str, Any]:
+    """Return the axes and the channels of the OME-Zarr image of which an array is a level."""
+    group = _group_of(array)
+    attributes: Any = {} if group is None else group.attrs.asdict()
+    attributes = attributes.get("ome", attributes)
+    levels = attributes.get("multiscales") or [{}]
+    return {"axes": levels[0].get("axes", []), "channels": attributes.get("omero", {}).get("channels", [])}
+
+
+def _coordinates(array: zarr.Array[Any], dims: tuple[str, ...]) -> dict[str, Coordinate]:
+    """Return the arrays beside an array that are its coordinates, or its grid mapping."""
+    group, attributes = _group_of(array), array.attrs.asdict()
+    beside = f"{attributes.get('coordinates', '')} {attributes.get(GRID_MAPPING, '')}".split()
+    if group is None:
+        return {}
+    wanted = [name.rstrip(":") for name in (*dims, *beside)]
+    found = {name: group[name] for name in wanted if name in group}
+    return {
+        name: Coordinate(dims_of(one) or (), np.asarray(one[...]), _plain(one))
+        for name, one in found.items()
+        if isinstance(one, zarr.Array) and one.path != array.path
+    }
+
+
+def _plain(array: zarr.Array[Any]) -> dict[str, Any]:
+    return {name: value for name, value in array.attrs.asdict().items() if name != "_ARRAY_DIMENSIONS"}
+
+
+def has_dims(data: Any) -> bool:
+    """Whether `data` has names of dimensions."""
+    if isinstance(data, zarr.Array):
+        return dims_of(data) is not None
+    return is_instance(data, "xarray", "DataArray") or CubeInput.recognises(data)
+
+
+class CubeInput(Input):
+    """Rasters on the same cells.
+
+    Parameters
+    ----------
+    data : Any
+        What the user passed.
+    place : str
+    rasters : list of Raster
+    feature_dim : str or None
+        The dimension along which the only raster has its features. None: each raster is a feature.
+    names : ndarray of shape (n_features,), object, or None
+    """
+
+    def __init__(
+        self, data: Any, place: str, rasters: list[Raster], feature_dim: str | None, names: np.ndarray | None
+    ):
+        super().__init__(data, place, names)
+        self.rasters, self.feature_dim = rasters, feature_dim
+        sizes: dict[str, int] = {}
+        for raster in rasters:
+            for dim, length in raster.sizes.items():
+                if sizes.setdefault(dim, length) != length:
+                    raise DataError(
+                        f"{raster.place} has {length} cells along {dim!r}, but {rasters[0].place} has {sizes[dim]}. Pass "
+                        "rasters of the same cells."
+                    )
+        sizes.pop(feature_dim or "", None)
+        self.dims, self.shape = tuple(sizes), tuple(sizes.values())
+        if not sizes:
+            raise DataError(f"{place} has no dimension besides {feature_dim!r}. Pass one with cells.")
+        self.coords = {
+            name: one
+            for raster in rasters
+            for name, one in raster.coords.items()
+            if set(one.dims) <= set(self.dims)
+        }
+        mappings = [r.attributes[GRID_MAPPING] for r in rasters if GRID_MAPPING in r.attributes]
+        self.attributes = {GRID_MAPPING: mappings[0]} if mappings else {}
+
+    @classmethod
+    def recognises(cls, data: Any) -> bool:
+        if isinstance(data, zarr.Array):
+            return data.ndim > 2 and dims_of(data) is not None
+        if is_instance(data, "xarray", "DataArray"):
+            return bool(data.ndim > 2)
+        return is_instance(data, "xarray", "Dataset") or bool(_variables(_group(data)))
+
+    @classmethod
+    def of(cls, data: Any, place: str) -> CubeInput:
+        return cls.along(data, place, None)
+
+    @classmethod
+    def along(cls, data: Any, place: str, feature_dim: str | None) -> CubeInput:
+        """Return the cube in an array or several, whose features are along this dimension; None: each array is one."""
+        several = _dataset(data, place)
+        if several is not None:
+            rasters = list(several.values())
+            if any(feature_dim in raster.dims for raster in rasters):
+                raise DataError(
+                    f"{place} has the variables {_listed(several)}, each of which is a feature: ``feature_dim`` cannot be "
+                    f"{feature_dim!r}. Pass one variable, or leave out ``feature_dim``."
+                )
+            if not rasters:
+                raise DataError(
+                    f"{place} has no variable with cells. Pass one with a variable for each feature."
+                )
+            return cls(data, place, rasters, None, texts(list(several), place))
+        raster = raster_of(data, place)
+        chosen = raster.channel if feature_dim is None else feature_dim
+        if chosen not in raster.dims:
+            raise DataError(
+                f"{place} has the dimensions {_listed(raster.dims)}, and "
+                + (
+                    "nothing says"
+                    if chosen is None
+                    else f"none of them is {chosen!r}, the ``feature_dim``: say"
+                )
+                + f" along which one the features are: ``feature_dim={raster.dims[0]!r}``, for instance."
+            )
+        return cls(data, place, [raster], chosen, _names_along(raster, str(chosen)))
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return len(self.rasters) if self.feature_dim is None else self.rasters[0].sizes[self.feature_dim]
+
+    def ordered(self, names: np.ndarray | None) -> CubeInput:
+        """Return the same variables in the order of these names, if they have these names: a dataset's have no order."""
+        if self.feature_dim is not None or names is None or self.names is None:
+            return self
+        known = dict(zip(self.names.tolist(), self.rasters, strict=True))
+        if known.keys() != set(names.tolist()):
+            return self
+        return CubeInput(self.data, self.place, [known[name] for name in names], None, names)
+
+    @cached_property
+    def slots(self) -> list[Slot]:
+        """Where the values of each raster belong."""
+        return [raster.slot(self.dims, self.feature_dim, first) for first, raster in enumerate(self.rasters)]
+
+    @cached_property
+    def dtype(self) -> np.dtype:
+        """A type that holds the values of all features."""
+        return np.result_type(*(raster.source.dtype for raster in self.rasters))
+
+    def source(self, of_features: bool) -> Source:
+        raise DataError(
+            f"{self.place} is a cube of the dimensions {_listed(self.dims)}: it has no rows without labels. Pass ``y``, a raster "
+            "of labels, or make rows of its cells first."
+        )
+
+    def warnings(self, policy: str) -> list[str]:
+        return [message for raster in self.rasters for message in raster.source.warnings(policy)]
+
+    def aligned(self, data: Any, place: str, decoded: bool = True) -> Raster:
+        """Return a raster of one value for each cell.
+
+        Raises
+        ------
+        DataError
+            If it has other dimensions, or other coordinates.
+        """
+        raster = raster_of(data, place, self, decoded)
+        sizes, own = raster.sizes, dict(zip(self.dims, self.shape, strict=True))
+        other = [dim for dim in sizes.keys() - own.keys() if sizes[dim] > 1]
+        other += [dim for dim in own.keys() - sizes.keys() if own[dim] > 1]
+        if other:
+            raise DataError(
+                f"{place} has the dimensions {_listed(raster.dims)}, but the cells of {self.place} have {_listed(self.dims)}. "
+                "Pass a raster with one value for each cell."
+            )
+        for dim in own.keys() & sizes.keys():
+            if sizes[dim] != own[dim]:
+                raise DataError(
+                    f"{place} has {sizes[dim]} cells along {dim!r}, but {self.place} has {own[dim]}. Pass rasters of the same "
+                    "cells."
+                )
+            _check_same(raster.coords.get(dim), self.coords.get(dim), dim, (place, self.place))
+        return raster
+
+
+def _check_same(
+    mine: Coordinate | None, theirs: Coordinate | None, dim: str, places: tuple[str, str]
+) -> None:
+    """Raise DataError if two arrays have other coordinates along a dimension. One that has none follows the other."""
+    if mine is None or theirs is None:
+        return
+    differ = np.flatnonzero(np.asarray(mine.values != theirs.values))
+    if len(differ):
+        n = int(differ[0])
+        raise DataError(
+            f"the coordinates of {places[0]} and {places[1]} differ along {dim!r}: item {n} is {mine.values[n]} in the one and "
+            f"{theirs.values[n]} in the other, {len(differ)} differ. Pass rasters of the same cells, as "
+            "``labels.reindex_like(dataset)`` makes them."
+        )
+
+
+def _names_along(raster: Raster, dim: str) -> np.ndarray | None:
+    """Return the names of the features along a dimension: its coordinate, or an image's channels."""
+    if dim in raster.coords:
+        return texts(raster.coords[dim].values.tolist(), raster.place)
+    known = raster.channels if dim == raster.channel else None
+    return np.array(known, dtype=object) if known and len(known) == raster.sizes[dim] else None
+
+
+def _dataset(data: Any, place: str) -> dict[str, Raster] | None:
+    """Return the features of a dataset by name; None for a single array."""
+    if is_instance(data, "xarray", "Dataset"):
+        mapped = {
+            one.encoding.get(GRID_MAPPING, one.attrs.get(GRID_MAPPING)) for one in data.data_vars.values()
+        }
+        with_mapping = data.set_coords([name for name in data.data_vars if name in mapped])
+        return {
+            str(name): raster_of(one, f"{place}[{name!r}]")
+            for name, one in with_mapping.data_vars.items()
+            if one.ndim
+        }
+    group = _group(data)
+    if group is None:
+        return None
+    found = _variables(group)
+    return {name: _of_zarr(one, dims, f"{place}[{name!r}]", True) for name, (one, dims) in found.items()}
+
+
+def _group(data: Any) -> zarr.Group | None:
+    """Return a group of zarr arrays, also by its path; None if it is something else."""
+    if isinstance(data, NoArray):
+        return None if data.is_binned else found_group(open_store(data.url))
+    return data if isinstance(data, zarr.Group) else None
+
+
+def _variables(group: zarr.Group | None) -> dict[str, tuple[zarr.Array[Any], tuple[str, ...]]]:
+    """Return the arrays of a group that are features, with their dimensions, as xarray writes a dataset."""
+    arrays = {} if group is None else dict(group.arrays())
+    known = {name: (one, dims_of(one)) for name, one in arrays.items()}
+    attributes = [one.attrs.asdict() for one in arrays.values()]
+    named = " ".join(str(found.get(key, "")) for found in attributes for key in (*_NO_FEATURES, GRID_MAPPING))
+    beside = {*named.replace(":", " ").split(), *(dim for _, dims in known.values() for dim in dims or ())}
+    return {name: (one, dims) for name, (one, dims) in sorted(known.items()) if dims and name not in beside}
+
+
+def _listed(names: Iterable[Any]) -> str:
+    return ", ".join(map(repr, names))

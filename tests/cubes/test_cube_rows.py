@@ -1,0 +1,145 @@
+"""Rows of a cube: the cells that have a label, as the rows of the stacked table."""
+
+import dask.array as da
+import numpy as np
+import pytest
+import xarray as xr
+import zarr
+
+from distboost import GDMCBoostClassifier
+from distboost.data.stored import ZarrPart
+from distboost.errors import DataError, LimitError
+from tests.cubes.made import LABELS, dataset, labels, stacked, written
+
+DIMS = ("band", "y", "x")
+NAMES = ["blue", "nir", "slope"]
+
+
+def model(**parameters):
+    return GDMCBoostClassifier(n_estimators=3, subsample=0.5, **parameters)
+
+
+@pytest.fixture(scope="module")
+def expected():
+    X, y = stacked(dataset(), labels())
+    return model().fit(X, y).digest()
+
+
+def array(data=None):
+    return (dataset() if data is None else data).to_dataarray("band")
+
+
+# Each makes (X, y, parameters) in a folder.
+CUBES = {
+    "dataset": lambda tmp: (dataset(), labels(), {}),
+    "dataset of dask": lambda tmp: (dataset().chunk(y=7, x=16), labels().chunk(y=11, x=5), {}),
+    "array": lambda tmp: (array(), labels(), {"feature_dim": "band"}),
+    "array, features last": lambda tmp: (array().transpose("y", "x", "band"), labels(), {"feature_dim": "band"}),
+    "labels transposed": lambda tmp: (dataset(), labels().transpose("x", "y"), {}),
+    "labels without coordinates": lambda tmp: (dataset(), labels().values, {}),
+    "array of dask": lambda tmp: (array().chunk(band=2, y=9, x=8), labels(), {"feature_dim": "band"}),
+    "path of a dataset": lambda tmp: (written(dataset(), tmp / "x"), written(labels(), tmp / "y") + "/cover", {}),
+    "path, format 2": lambda tmp: (written(dataset(), tmp / "x", 2), written(labels(), tmp / "y", 2) + "/cover", {}),
+    "opened from a path": lambda tmp: (
+        xr.open_dataset(written(dataset(), tmp / "x"), engine="zarr", consolidated=False)[NAMES], labels(), {}
+    ),
+    "path of an array": lambda tmp: (
+        written(array().rename("r"), tmp / "x") + "/r", labels(), {"feature_dim": "band"}
+    ),
+    "whole labels and nodata": lambda tmp: (
+        dataset(), labels().fillna(9).astype(np.int16), {"nodata": 9}
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", CUBES)
+def test_the_model_is_that_of_the_stacked_table(kind, tmp_path, expected):
+    X, y, parameters = CUBES[kind](tmp_path)
+    found = model(**parameters).fit(X, y)
+    if kind == "whole labels and nodata":
+        X, y = stacked(dataset(), labels())
+        expected = model().fit(X, y.astype(np.int16)).digest()
+    assert found.feature_names_in_.tolist() == NAMES
+    names = found.__dict__.pop("feature_names_in_")
+    assert len(names) == found.n_features_in_
+    assert found.digest() == expected
+
+
+def test_several_dimensions_and_a_feature_without_one_of_them(expected):
+    season = xr.concat([dataset(), dataset() + 0.25], "time").assign(slope=dataset()["slope"])
+    y = xr.concat([labels(), labels()[::-1].assign_coords(y=labels()["y"])], "time")
+    found = model().fit(season, y)
+    by_hand = model().fit(*stacked(season, y))
+    del found.feature_names_in_
+    assert found.digest() == by_hand.digest()
+
+
+def test_weights_count_where_there_are_labels(tmp_path):
+    w = xr.ones_like(labels()).where(labels().notnull()) * np.arange(1, 41)
+    X, y = stacked(dataset(), labels())
+    by_hand = model().fit(X, y, w.values[labels().notnull().values])
+    found = model().fit(dataset(), labels(), w)
+    del found.feature_names_in_
+    assert found.digest() == by_hand.digest()
+
+
+def test_tiles_without_a_label_are_not_read(tmp_path, monkeypatch):
+    y = labels()
+    y[:16] = np.nan
+    y[:, 20:] = np.nan
+    read = []
+    own = ZarrPart._read_chunk
+    monkeypatch.setattr(
+        ZarrPart,
+        "_read_chunk",
+        lambda part, array, chunk: read.append((part, chunk)) or own(part, array, chunk),
+    )
+    monkeypatch.setattr("distboost.training.cubes.PIECE_BYTES", 1)  # each tile by itself
+    monkeypatch.setattr("distboost.data.stored.PIECE_BYTES", 1)
+    model().fit(written(dataset(), tmp_path / "x", chunks=(8, 10)), y)
+    bounds = {(part.array.path, chunk) for part, chunk in read}
+    assert len(read) == len(bounds) == 3 * 2 * 2
+    assert all(rows[0] >= 16 and columns[1] <= 20 for _, (rows, columns) in bounds)
+
+
+def test_evaluation_rows_and_metrics_are_those_of_the_table():
+    X, y = stacked(dataset(), labels())
+    cube = model().fit(dataset(), labels(), eval_set=(dataset(), labels()))
+    table = model().fit(X, y, eval_set=(X, y))
+    np.testing.assert_array_equal(cube.eval_loss_, table.eval_loss_)
+    assert cube.score(dataset(), labels()) == table.score(X, y)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "parameters", "text"),
+    [
+        (dataset, lambda: labels().assign_coords(y=labels()["y"] + 1), {}, "differ along 'y'"),
+        (dataset, lambda: labels()[:, :-1], {}, "cells along 'x'"),
+        (dataset, lambda: labels().expand_dims(time=2), {}, "one value for each cell"),
+        (dataset, lambda: labels().where(False), {}, "no cell of y has a label"),
+        (array, labels, {}, "feature_dim='band'"),
+        (array, labels, {"feature_dim": "bands"}, "'bands', the feature_dim"),
+        (dataset, lambda: labels().values[1:], {}, "the shape"),
+        (dataset, labels, {"feature_dim": "x"}, "each of which is a feature"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_a_cube(X, y, parameters, text):
+    with pytest.raises(DataError, match=text):
+        model(**parameters).fit(X(), y())
+
+
+def test_a_tile_that_does_not_fit(tmp_path):
+    zeros = zarr.create_array(
+        str(tmp_path / "x"), shape=(2, 20_000, 20_000), chunks=(1, 20_000, 20_000), dtype="f8",
+        dimension_names=DIMS,
+    )  # fmt: skip
+    y = da.zeros((20_000, 20_000), chunks=(2000, 2000))
+    with pytest.raises(LimitError, match="reading a tile"):
+        model(feature_dim="band", memory_limit="600MB", missing_chunks="ignore").fit(
+            zeros, xr.DataArray(y[:, :], dims=("y", "x")).where(lambda y: y.x < 2)
+        )
+
+
+def test_made_labels_are_few():
+    assert 0 < labels().notnull().mean() < 1
+    assert set(np.unique(labels().values[labels().notnull().values])) == set(LABELS)
