@@ -263,7 +263,7 @@ histograms = Histograms(np.array([2]), 3)
 [slot] = histograms.take(1)
 histograms.pool[slot] = 0
 histograms.pool[slot][:2, :3] = [[3, 1, 1], [1, 4, 1]]
-found = search(histograms, [slot], [], np.array([0]), SearchRules(LARGEST, 2), Threads(1))
+found = search(histograms, [slot], [], features=np.array([0]), rules=SearchRules(LARGEST, 2), threads=Threads(1))
 kernel = best_splits_by(LARGEST)
 print(found.gain[0], sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cache_misses.values()))
 """

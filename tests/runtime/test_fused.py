@@ -38,8 +38,8 @@ def asked_in_each_round(runtime, X, y, name, limits, n_rounds, **parameters):
         seen.append((dict(rows.calls), rows.passes().get("streamed", 0)))
 
     train(
-        algorithm, rows, profile.edges, Start(new_ensemble(algorithm, X.shape[1])),
-        Schedule(limits, n_rounds, callbacks=[look]),
+        algorithm, rows, profile.edges, start=Start(new_ensemble(algorithm, X.shape[1])),
+        schedule=Schedule(limits, n_rounds, callbacks=[look]),
     )  # fmt: skip
     rows.close()
     return [
@@ -193,8 +193,8 @@ def test_no_slot_of_a_histogram_is_lost(monkeypatch, name, parameters, limits, m
     rows, profile = place(runtime, X, y)
     algorithm = registry.algorithm(name)(n_classes=3, **parameters)
     train(
-        algorithm, rows, profile.edges, Start(new_ensemble(algorithm, X.shape[1])),
-        Schedule(limits, n_rounds=8, callbacks=[look]),
+        algorithm, rows, profile.edges, start=Start(new_ensemble(algorithm, X.shape[1])),
+        schedule=Schedule(limits, n_rounds=8, callbacks=[look]),
     )  # fmt: skip
     assert len(taken) == 8
     if limits.max_depth == 1:

@@ -88,7 +88,11 @@ def trained(runtime, problem, family, n_rounds):
     rows, profile = place(runtime, X, y, n_scores=n_scores, values=algorithm.needs_values)
     assert rows.n_classes == K
     history = train(
-        algorithm, rows, profile.edges, Start(new_ensemble(algorithm, 6)), Schedule(family.limits, n_rounds)
+        algorithm,
+        rows,
+        profile.edges,
+        start=Start(new_ensemble(algorithm, 6)),
+        schedule=Schedule(family.limits, n_rounds),
     )
     assert len(history.train_loss) == n_rounds
     return rows, history

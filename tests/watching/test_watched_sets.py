@@ -164,8 +164,8 @@ def test_metrics_cost_no_round_trip_and_no_pass(parts, monkeypatch):
     asked = []
     train = training.train
 
-    def counted(algorithm, rows, *rest):
-        found = train(algorithm, rows, *rest)
+    def counted(algorithm, rows, *rest, **named):
+        found = train(algorithm, rows, *rest, **named)
         asked.append((dict(rows.calls), rows.passes()))
         return found
 

@@ -147,10 +147,10 @@ def test_best_split_of_categories(kind, weighted, seed, n, n_classes, largest):
             histograms,
             slots,
             [],
-            np.arange(5),
-            SearchRules(kind, n_sums, weighted=weighted, categorical=categorical, n_words=SET_WORDS),
-            threads,
-            context,
+            features=np.arange(5),
+            rules=SearchRules(kind, n_sums, weighted=weighted, categorical=categorical, n_words=SET_WORDS),
+            threads=threads,
+            context=context,
         )
     for m, node in enumerate(nodes):
         table, orders = ordered(node, histograms.offsets, categorical, n_sums, n_sums + weighted)
@@ -215,7 +215,15 @@ def test_of_two_classes_no_set_is_better(kind, n_sums, seed):
     histograms, slots = in_slots([bins], np.array([7]))
     with Threads(1) as threads:
         rules = SearchRules(kind, n_sums, categorical=np.ones(1, bool), n_words=SET_WORDS)
-        found = search(histograms, slots, [], np.zeros(1, np.int64), rules, threads, context)
+        found = search(
+            histograms,
+            slots,
+            [],
+            features=np.zeros(1, np.int64),
+            rules=rules,
+            threads=threads,
+            context=context,
+        )
 
     bins[:7, :n_sums] = shrunk_in_order(bins[:7], n_sums)
 

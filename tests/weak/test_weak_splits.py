@@ -42,10 +42,10 @@ def assert_finds(nodes, n_bins, features, n_sums, kind, min_rows, min_weight, we
                 histograms,
                 slots,
                 [],
-                features,
-                SearchRules(kind, n_sums, min_rows, min_weight, weighted),
-                threads,
-                context,
+                features=features,
+                rules=SearchRules(kind, n_sums, min_rows, min_weight, weighted),
+                threads=threads,
+                context=context,
             )
         assert [split_of(found, m) for m in range(len(nodes))] == expected
 
@@ -91,7 +91,13 @@ def test_siblings_are_their_parents_less_the_built(kind):
     features = np.array([0, 2])
     with Threads(2) as threads:
         found = search(
-            histograms, [slots[0]], [slots[2]], features, SearchRules(kind, n_sums), threads, context
+            histograms,
+            [slots[0]],
+            [slots[2]],
+            features=features,
+            rules=SearchRules(kind, n_sums),
+            threads=threads,
+            context=context,
         )
     in_use = np.r_[0:7, 11:16]
     np.testing.assert_array_equal(histograms.pool[slots[2]][in_use, : n_sums + 1], parts[1][in_use])
@@ -123,10 +129,10 @@ def found_of(rows, n_bins, kind=gains.LEAST_SQUARES, min_rows=1, n_threads=1):
             histograms,
             slots,
             [],
-            np.arange(len(n_bins)),
-            SearchRules(kind, n_sums, min_rows),
-            threads,
-            context,
+            features=np.arange(len(n_bins)),
+            rules=SearchRules(kind, n_sums, min_rows),
+            threads=threads,
+            context=context,
         )
     return split_of(found, 0)
 
@@ -213,7 +219,15 @@ def parted_alike(S, share, kind, masses=(1, 1), context=gains.NO_CONTEXT):
     nodes[:2, n] = masses
     histograms, slots = in_slots([nodes], np.array([2]))
     with Threads(1) as threads:
-        found = search(histograms, slots, [], np.array([0]), SearchRules(kind, n), threads, context)
+        found = search(
+            histograms,
+            slots,
+            [],
+            features=np.array([0]),
+            rules=SearchRules(kind, n),
+            threads=threads,
+            context=context,
+        )
     return split_of(found, 0)
 
 
@@ -249,7 +263,13 @@ def test_a_whole_tree_is_not_changed_by_rounding():
         histograms, slots = in_slots([nodes], np.array([2]))
         with Threads(1) as threads:
             found = search(
-                histograms, slots, [], np.array([0]), SearchRules(gains.WHOLE_TREE, 8), threads, context
+                histograms,
+                slots,
+                [],
+                features=np.array([0]),
+                rules=SearchRules(gains.WHOLE_TREE, 8),
+                threads=threads,
+                context=context,
             )
         assert found.gain[0] == 0
 
@@ -274,7 +294,9 @@ def test_near_ties_are_ties(name, surplus, feature):
     nodes[4, gaining] -= surplus
     histograms, slots = in_slots([nodes], np.array([2, 2]))
     with Threads(1) as threads:
-        found = search(histograms, slots, [], np.arange(2), SearchRules(kind, n), threads)
+        found = search(
+            histograms, slots, [], features=np.arange(2), rules=SearchRules(kind, n), threads=threads
+        )
     assert found.gain[0] > 0
     assert found.feature[0] == feature
 
@@ -295,7 +317,14 @@ def test_more_thresholds_than_a_chunk(n_bins, missing):
         )
         histograms, slots = in_slots([node], np.array([n_bins]))
         with Threads(1) as threads:
-            found = search(histograms, slots, [], np.array([0]), SearchRules(gains.DIRECTION, 3), threads)
+            found = search(
+                histograms,
+                slots,
+                [],
+                features=np.array([0]),
+                rules=SearchRules(gains.DIRECTION, 3),
+                threads=threads,
+            )
         assert found.bin[0] == best
         left = node[: best + 1].sum(axis=0) + (node[n_bins] if found.missing_left[0] else 0)
         assert found.left[0].tolist() == left.tolist()
