@@ -264,7 +264,9 @@ def compact_histogram(rows, start, stop, features, offsets, tile, count, ends, o
         bins = carray(pointer(rows.bins[b], np.uint8(0)), (rows.n_rows[b], rows.n_features))
         order = carray(pointer(rows.order[b], np.int32(0)), (rows.n_ordered[b],))
         statistics = carray(pointer(rows.statistics[b], np.int32(0)), (rows.n_rows[b], rows.n_channels))
-        add_in_tiles(bins, order, start[b, 0], stop[b, 0], statistics, features, offsets, max_bins, bases, tile)
+        add_in_tiles(
+            bins, order, start[b, 0], stop[b, 0], statistics, features, offsets, max_bins, bases, tile
+        )
     n_channels, n = np.uintp(sums.shape[1]), np.uintp(0)
     for f in range(features.shape[0]):
         d, own = features[f], np.uintp(bases[f])
