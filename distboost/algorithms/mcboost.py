@@ -15,6 +15,7 @@ may be any unit vector of R^(K-1), not only a codeword.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from numbers import Real
 from typing import ClassVar
 
@@ -203,6 +204,10 @@ class GDMCBoost(MCBoost):
             )
 
     def statistic(self, round: int) -> Residuals:
+        return self._statistic
+
+    @cached_property
+    def _statistic(self) -> Residuals:
         make = Residuals if self.loss == "exponential" else SoftmaxResiduals
         return make(self.weighting, wide=self.leaf == "codeword")
 

@@ -94,8 +94,20 @@ class Memory(NamedTuple):
     found: Any  # BestSplits of two nodes
 
 
+_known: dict[tuple[Any, Any], tuple[Any, Calls]] = {}
+
+
 def growth_of(search: Any, summation: Any, data: Data, growth: Growth, memory: Memory) -> tuple[Any, Calls]:
-    """Return the kernel `_grow`, and the calls for it, if the kernels `search` and `summation` search and sum."""
+    """Return the kernel `_grow`, and the calls for it, if the kernels `search` and `summation` search and sum.
+
+    The arguments are examples: those of all trees have the same types.
+    """
+    if (search, summation) not in _known:
+        _known[search, summation] = _new_growth(search, summation, data, growth, memory)
+    return _known[search, summation]
+
+
+def _new_growth(search: Any, summation: Any, data: Data, growth: Growth, memory: Memory) -> tuple[Any, Calls]:
     some, pool, spans, best = data.features, memory.pool, data.spans, memory.found
     n, flag = growth.n_sums, growth.weighted
     searches = kinds_of(
@@ -150,8 +162,10 @@ def _grow(calls, data, growth, nodes, memory):
     best is split first.
     """
     # IN: calls: Calls; data: Data; growth: Growth
-    # OUT: data.spans, and the order of the rows; nodes: NodeRoom, all 0 before; memory: Memory
+    # OUT: data.spans, and the order of the rows; nodes: NodeRoom, of which the children of nodes are set to 0 that have none, and
+    #     the gains of nodes that may not be split; memory: Memory
     child, depth, slot, sums, inner, best = nodes
+    child[:], best.gain[:], depth[0], sums[0] = 0, 0.0, 0, 0
     n_sums, free, n_free = growth.n_sums, memory.free, memory.free.shape[0] - 1
     for number in range(free.shape[0]):
         free[number] = number

@@ -4,6 +4,7 @@ import numpy as np
 
 from distboost.kernels._jit import inlined, kernel
 from distboost.kernels.categories import in_set
+from distboost.kernels.memory import integers
 from distboost.kernels.simd import prefetch
 
 ONE = np.uintp(1)
@@ -56,6 +57,26 @@ def split_spans(
             order[n_left + j] = scratch[j]
         spans[left[m], 0], spans[left[m], 1] = start, n_left
         spans[right[m], 0], spans[right[m], 1] = n_left, stop
+
+
+@kernel
+def number_nodes(inner, left, right, numbers, leaves):
+    """Number the inner nodes of a tree and its leaves in the order of their parents: see `trees.tree.numbered`."""
+    # IN: inner, left, right (m,) int64
+    # OUT: numbers (2, m) int32: of the left and the right children; leaves (m + 1,) int64
+    number = integers(right.max() + 1 if right.shape[0] else 1)
+    for m in range(inner.shape[0]):
+        number[inner[m]] = m
+    n = 0
+    leaves[0] = 0
+    for m in range(inner.shape[0]):
+        for side in range(2):
+            child = right[m] if side == 1 else left[m]
+            numbers[side, m] = number[child]
+            if number[child] == 0:  # the root, 0, is no child
+                leaves[n] = child
+                n += 1
+                numbers[side, m] = -n
 
 
 @kernel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial, reduce
 from queue import SimpleQueue
 from typing import TypeVar
@@ -322,14 +322,8 @@ class Shard:
         Resident blocks are processed in parallel, then the others. `kinds` are the keys of
         `passes` that count this work. Streamed blocks that are `left_out` are not visited.
         """
-
-        def is_wanted(key: Key) -> bool:
-            return key.number in sets and (only is None or key in only)
-
-        resident = [item for item in self.held.resident.items() if is_wanted(item[0])]
-        streamed = [
-            item for item in self.held.streamed.items() if is_wanted(item[0]) and item[0] not in left_out
-        ]
+        resident = _wanted(self.held.resident, sets, only)
+        streamed = [item for item in _wanted(self.held.streamed, sets, only) if item[0] not in left_out]
         training = [block for key, block in resident if key.number == 0]
 
         def visit(item: tuple[Key, Block]) -> Answer:
@@ -340,7 +334,9 @@ class Shard:
             answers = [*map(visit, resident)]
         else:
             answers = self.threads.map(visit, resident)
-        self.passes.update(_visited(kinds, training))
+        for block in training:
+            for kind in kinds:
+                self.passes[kind] += _n_visited(kind, block)
         if tally is not None:
             (tally.begin_stream if streamed else tally.add_all)(self.samples.of(training))
 
@@ -351,7 +347,7 @@ class Shard:
             if tally is not None:
                 (summed,) = self.samples.of([block], keep=False)
                 tally.add_streamed(summed)
-            return answer, _visited(["streamed", *kinds], [block])
+            return answer, {kind: _n_visited(kind, block) for kind in ("streamed", *kinds)}
 
         for answer, visited in self.held.stream(visit_streamed, streamed, tuple(kinds)):
             answers.append(answer)
@@ -377,15 +373,18 @@ def _start_tree(block: Block, subsample: Subsample | Draw | None) -> None:
         block.start_tree(random.uniforms(subsample.key, block.first, block.n_rows) < subsample.fraction)
 
 
-def _visited(kinds: Sequence[str], blocks: Sequence[Block]) -> dict[str, int]:
-    """Return the number of rows that loops over these blocks visit."""
+def _wanted(
+    held: Mapping[Key, Held], sets: Sequence[int], only: Collection[Key] | None
+) -> list[tuple[Key, Held]]:
+    """Return the blocks of some sets, or those `only` of them."""
+    return [item for item in held.items() if item[0].number in sets and (only is None or item[0] in only)]
 
-    def n_rows(kind: str, block: Block) -> int:
-        if kind in ("update", "streamed"):
-            return block.n_rows
-        return block.n_in_leaves if kind == "sums" else len(block.order)
 
-    return {kind: sum(n_rows(kind, block) for block in blocks) for kind in kinds}
+def _n_visited(kind: str, block: Block) -> int:
+    """Return the number of rows of a block that a loop of this kind visits."""
+    if kind in ("update", "streamed"):
+        return block.n_rows
+    return block.n_in_leaves if kind == "sums" else len(block.order)
 
 
 def _no_totals(root: RootQuestion | None) -> np.ndarray:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from operator import is_
 from typing import Any
 
 import numpy as np
 
 from distboost.kernels.categories import MIN_ROWS, ordering_of, set_words
-from distboost.kernels.gains import NO_CONTEXT, Gain, context_of
-from distboost.kernels.growing import Calls, Data, Growth, Memory, NodeRoom, growth_of
+from distboost.kernels.gains import NO_CONTEXT, context_of
+from distboost.kernels.growing import Data, Growth, Memory, NodeRoom, growth_of
 from distboost.kernels.histogram import TILES_AT_ONCE, Target, tile_for
 from distboost.kernels.simd import padded_sums
 from distboost.kernels.split_search import best_splits_by
@@ -40,8 +41,11 @@ class WholeTrees:
         self._n_channels, self._slot_bytes, self._has_few_tiles = 0, 0, False
         self._histograms: Histograms | None = None
         self._sizes: list[int] = []  # the rows of the last tree in each block
-        self._prepared: dict[Any, tuple[Growth, Memory, int]] = {}  # for as many rows, by the tree's limits
-        self._kernels: dict[tuple[Gain, Any], tuple[Any, Calls]] = {}
+        self._prepared: dict[
+            Any, tuple[Growth, Memory, NodeRoom]
+        ] = {}  # for as many rows, by the tree's limits
+        # Of the last tree, with the numbers and the arrays from which it follows.
+        self._known: tuple[Any, list[Any], Data] | None = None
 
     def suits(self, root: Root) -> bool:
         """Whether the tree that begins with this root is grown here."""
@@ -65,7 +69,7 @@ class WholeTrees:
     ) -> tuple[GrownNodes, int] | None:
         """Grow a tree that was begun; return its nodes, and how many questions the growth would take.
 
-        None: it is not grown here, as the rows' vectors do not fit in tiles.
+        The next tree overwrites the nodes. None: it is not grown here, as the rows' vectors do not fit in tiles.
         """
         assert root.statistic is not None
         blocks, root_spans = self._shard.blocks, np.zeros((1, 2), np.int32)
@@ -86,14 +90,11 @@ class WholeTrees:
         )
         if wanted not in self._prepared:
             self._prepared[wanted] = self._prepare(root, max_depth, max_leaf_nodes)
-        growth, memory, n_nodes = self._prepared[wanted]
-        nodes = self._new_nodes(n_nodes)
-        data = self._data(blocks, summands, root, n_nodes, tile_rows)
+        growth, memory, nodes = self._prepared[wanted]
+        data = self._data(blocks, summands, root, len(nodes.child), tile_rows)
         assert root.rules is not None
-        how = root.rules.gain, summation(summands)
-        if how not in self._kernels:
-            self._kernels[how] = growth_of(best_splits_by(how[0]), how[1], data, growth, memory)
-        kernel, calls = self._kernels[how]
+        search = best_splits_by(root.rules.gain)
+        kernel, calls = growth_of(search, summation(summands), data, growth, memory)
         n_inner, n_rows, n_questions = kernel(calls, data, growth, nodes, memory)
         self._shard.passes["histogram"] += n_rows
         grown = GrownNodes(nodes.inner[:n_inner], nodes.child, nodes.sums, nodes.best)
@@ -102,8 +103,8 @@ class WholeTrees:
 
     def _prepare(
         self, root: Root, max_depth: int | None, max_leaf_nodes: int | None
-    ) -> tuple[Growth, Memory, int]:
-        """Return the limits of a tree, working memory, and the most nodes that it may have."""
+    ) -> tuple[Growth, Memory, NodeRoom]:
+        """Return the limits of a tree, working memory, and room for as many nodes as it may have."""
         statistic, rules, weighted = root.statistic, root.rules, root.weight_factor > 0
         assert statistic is not None
         assert rules is not None
@@ -147,7 +148,7 @@ class WholeTrees:
         n_leaves = max(sum(self._sizes) // rules.min_rows, 1)
         if max_depth is not None:
             n_leaves = min(n_leaves, 2 ** min(max_depth, 40))
-        return growth, memory, 2 * min(n_leaves, max_leaf_nodes or n_leaves) - 1
+        return growth, memory, self._new_nodes(2 * min(n_leaves, max_leaf_nodes or n_leaves) - 1)
 
     def _data(
         self,
@@ -158,15 +159,21 @@ class WholeTrees:
         tile_rows: int,
     ) -> Data:
         assert self._histograms is not None
+        spans = np.zeros((len(blocks), n_nodes, 2), np.int32)
+        for own, block in zip(spans, blocks, strict=True):
+            own[0] = block.spans[0]
         features = root.features
+        numbers = root.weight_factor, tile_rows, summands[0].n_classes, len(blocks)
+        arrays: list[Any] = [features, self._histograms.pool]
+        for some in summands:
+            arrays += some.bins, some.order, some.vectors, some.classes, some.weights
+        if self._known is not None and self._known[0] == numbers and all(map(is_, self._known[1], arrays)):
+            return self._known[2]._replace(spans=spans)
         varying, constant = constant_apart(summands, features) if tile_rows else (features, features[:0])
         few_rows = -1
         if tile_rows and not self._categorical.any():
             few_rows = min(EMPTY_BINS * int(self._histograms.offsets[-1]) // len(varying), tile_rows)
-        spans = np.zeros((len(blocks), n_nodes, 2), np.int32)
-        for own, block in zip(spans, blocks, strict=True):
-            own[0] = block.spans[0]
-        return Data(
+        data = Data(
             addresses(summands, root.weight_factor),
             spans,
             self._shard.missing_bin,
@@ -178,6 +185,8 @@ class WholeTrees:
             tile_rows,
             few_rows,
         )
+        self._known = numbers, arrays, data
+        return data
 
     def _divide(self, blocks: list[Block], spans: np.ndarray, grown: GrownNodes) -> None:
         """Tell the blocks how their rows were divided."""

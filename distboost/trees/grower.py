@@ -30,6 +30,7 @@ from distboost.trees.tree import BinnedTree, Cover, TreeStep, numbered
 from distboost.weights.sketch import compressed
 
 ROOT, NO_NODES = np.zeros(1, np.int64), np.zeros(0, np.int64)
+LARGEST_GAIN = np.finfo(np.float64).max
 FEW_NODES = 128  # for which a tree has memory from the start
 
 
@@ -179,6 +180,7 @@ class TreeGrower:
         self.limits = limits
         self.weighted = rows.counts[0].weighted
         self._most_histograms = limits.most_histograms(rows.counts[0].n_rows)
+        self._all_features = np.arange(rows.n_features)
         # The round of the last tree, with the rules of its first tree: the next round's first tree probably has the same.
         self._round = 0
         self._rules: SplitRules | None = None
@@ -225,7 +227,7 @@ class TreeGrower:
         self, statistic: Statistic | None, round: int, rules: SplitRules | None, search: bool = True
     ) -> Root:
         factor = LEAF_WEIGHT_FACTOR if self.weighted and statistic is not None else 0.0
-        features = _draw_features(self.rows.n_features, self.limits, round).astype(np.int64)
+        features = _drawn_features(self._all_features, self.limits, round)
         drawn = _draw_rows(self.limits, round)
         return Root(features, statistic, drawn, factor, self._most_histograms, rules, search)
 
@@ -363,14 +365,15 @@ class TreeGrower:
         return self._finished(self.nodes, np.concatenate(self._split_nodes), exact)
 
     def _finished(self, tree: GrowingNodes | GrownNodes, inner: np.ndarray, exact: bool) -> Tree:
-        numbers, leaves = numbered(inner, tree.child[inner, None] + [0, 1])
+        left = tree.child[inner]
+        numbers, leaves = numbered(inner, left, left + 1)
         best = tree.best
         binned = BinnedTree(
             best.feature[inner].astype(np.int32),
             best.bin[inner].astype(np.int32),
             best.missing_left[inner],
-            numbers[:, 0].copy(),
-            numbers[:, 1].copy(),
+            numbers[0],
+            numbers[1],
             best.sets[inner],
         )
         scale = self.rows.histogram_scale
@@ -378,7 +381,7 @@ class TreeGrower:
         with np.errstate(over="ignore"):  # gains may overflow if the loss diverges
             for _ in range(self.degree):
                 gain = scale.real(gain) * np.exp(scale.shift) / self.stretch
-        gain = np.minimum(gain, np.finfo(np.float64).max)
+        gain = np.minimum(gain, LARGEST_GAIN)
         if exact and self.limits.samples:
             sums = self.rows.leaf_sums(self._root_node, leaves.astype(np.int32))
         else:
@@ -398,12 +401,12 @@ class TreeGrower:
         return Cover(mass.astype(np.int64) if self.rows.whole_weights else rows, mass)
 
 
-def _draw_features(n_features: int, limits: GrowthLimits, round: int) -> np.ndarray:
+def _drawn_features(features: np.ndarray, limits: GrowthLimits, round: int) -> np.ndarray:
     """Return the round's features, (m,) int64 ascending: those with the smallest random numbers."""
-    n = limits.most_features(n_features)
-    if n >= n_features:
-        return np.arange(n_features)
-    draws = random.uniforms(random.key(limits.seed, random.FEATURE_SUBSAMPLE, round), 0, n_features)
+    n = limits.most_features(len(features))
+    if n >= len(features):
+        return features
+    draws = random.uniforms(random.key(limits.seed, random.FEATURE_SUBSAMPLE, round), 0, len(features))
     return np.sort(np.argsort(draws, kind="stable")[:n])
 
 

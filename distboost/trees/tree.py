@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from distboost.kernels import leaves, update
+from distboost.kernels import leaves, partition, update
 from distboost.kernels.row_lanes import COLUMN_LANES, MOST_LEAVES, bound_of
 from distboost.rows.block import BlockRows
 from distboost.rows.messages import NO_SETS
@@ -28,7 +28,7 @@ class BinnedTree(NamedTuple):
     def depth(self) -> int:
         """The largest number of splits between the root and a leaf."""
         depths = [1] * len(self.left)
-        for node, children in enumerate(zip(self.left, self.right, strict=True)):
+        for node, children in enumerate(zip(self.left.tolist(), self.right.tolist(), strict=True)):
             for child in children:
                 if child >= 0:
                     depths[child] = depths[node] + 1  # children come after their parents
@@ -73,30 +73,26 @@ class BinnedTree(NamedTuple):
         return np.where(child < 0, first_leaf + ~child, first_node + child)
 
 
-def numbered(inner: np.ndarray, children: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def numbered(inner: np.ndarray, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Number the inner nodes of a growing tree, and its leaves, in the order of their parents.
 
     Parameters
     ----------
-    inner : ndarray of shape (m,), int
+    inner : ndarray of shape (m,), int64
         The nodes that were split, in this order; none: the tree is a leaf, node 0.
-    children : ndarray of shape (m, 2), int
-        The left and the right child of each.
+    left, right : ndarray of shape (m,), int64
+        The children of each. The right one has the higher number.
 
     Returns
     -------
-    numbers : ndarray of shape (m, 2), int32
-        The children's numbers; ~number if the child is a leaf.
-    leaves : ndarray of shape (n_leaves,), int
+    numbers : ndarray of shape (2, m), int32
+        The numbers of the left and of the right children; ~number if the child is a leaf.
+    leaves : ndarray of shape (n_leaves,), int64
         The node of each leaf.
     """
-    if len(inner) == 0:
-        return np.zeros((0, 2), np.int32), np.zeros(1, np.int64)
-    number = np.full(children.max() + 1, -1)
-    number[inner] = np.arange(len(inner))
-    is_leaf = number[children.ravel()] < 0
-    found = np.where(is_leaf, -np.cumsum(is_leaf), number[children.ravel()])
-    return found.astype(np.int32).reshape(-1, 2), children.ravel()[is_leaf]
+    numbers, leaves = np.empty((2, len(inner)), np.int32), np.empty(len(inner) + 1, np.int64)
+    partition.number_nodes(inner, left, right, numbers, leaves)
+    return numbers, leaves
 
 
 class Cover(NamedTuple):

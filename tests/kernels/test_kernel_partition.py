@@ -77,3 +77,14 @@ def test_missing_values_go_to_the_side_of_the_split(missing_left):
     left = [0, 1, 3] if missing_left else [0]
     assert order[slice(*spans[1])].tolist() == left
     assert order[slice(*spans[2])].tolist() == [i for i in range(5) if i not in left]
+
+
+def test_nodes_are_numbered_in_the_order_of_their_parents():
+    inner = np.array([0, 2, 1, 6])  # best first: the right child of the root before the left one
+    left = np.array([1, 3, 5, 7])
+    numbers, leaves = np.full((2, 4), 99, np.int32), np.full(5, 99)
+    partition.number_nodes(inner, left, left + 1, numbers, leaves)
+    assert numbers.tolist() == [[2, ~0, ~2, ~3], [1, ~1, 3, ~4]]
+    assert leaves.tolist() == [3, 4, 5, 7, 8]
+    partition.number_nodes(inner[:0], inner[:0], inner[:0], numbers[:, :0].copy(), leaves[:1])
+    assert leaves[0] == 0  # the root is the only leaf

@@ -56,7 +56,7 @@ def exact_step(T: np.ndarray, V: np.ndarray, s: float, limit: float) -> BestStep
     def balance(α: float) -> tuple[float, float]:
         sides = np.zeros(4)
         margin.table_sides(T, V, s, α, sides)
-        N, dN, P, dP = sides
+        N, dN, P, dP = sides.tolist()
         return _log_ratio(N, P), -s * (_ratio(dN, N) + _ratio(dP, P))
 
     width = _width(V)
