@@ -77,7 +77,7 @@ def sampled_rows(pool: Pool, excluded: np.ndarray, draw: np.uint64, n: int) -> n
 def random_rows(spans: Iterable[Span], excluded: np.ndarray, draw: np.uint64, n: int) -> np.ndarray:
     """Return the n rows of these spans with the smallest random numbers, except those `excluded` (ascending)."""
     best = RankedRows.empty()
-    for start, stop in spans:
+    for start, stop in spans if n else ():
         for first in range(start, stop, RANDOM_ROWS):
             size = min(RANDOM_ROWS, stop - first)
             rows = open_rows(first, size, excluded)

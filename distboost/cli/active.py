@@ -10,6 +10,7 @@ import click
 from distboost.cli.active_log import export, import_labels, show_log, withdraw
 from distboost.cli.active_options import (
     EXTRA_TREES,
+    OWN_DEFAULTS,
     STRATEGIES,
     algorithm_option,
     given_options,
@@ -214,7 +215,7 @@ def _learner(
     if header is None:
         if x is None:
             raise DataError(f"there is no log at {log} yet: pass the pool with --x to create it.")
-        learner = begin(new_estimator(algorithm or EXTRA_TREES, parameters), x, log, **given)
+        learner = begin(new_estimator(algorithm or EXTRA_TREES, parameters), x, log, **(OWN_DEFAULTS | given))
         learner.home.client = client
         return learner
     if algorithm not in (None, header["algorithm"]):

@@ -10,6 +10,7 @@ import click
 
 from distboost.cli.active_options import (
     EXTRA_TREES,
+    OWN_DEFAULTS,
     STRATEGIES,
     algorithm_option,
     given_options,
@@ -139,7 +140,7 @@ def simulate(
             jobs=jobs,
             final=model,
             **stops,
-            **given_options(choosing),
+            **(OWN_DEFAULTS | given_options(choosing)),
         )
     if json is not None:
         _write_curves(json, curves, {"x": x, "y": y, "eval_x": eval_x, "eval_y": eval_y, **stops})

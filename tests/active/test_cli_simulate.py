@@ -33,7 +33,7 @@ def test_simulate(data, tmp_path, blobs):
         )
     )
     estimator = distboost.GAMBLEClassifier(n_estimators=6, max_leaf_nodes=3)
-    expected = learning_curves(estimator, X[:160], y[:160], (X[160:], y[160:]), n_initial=12, batch_size=4,
+    expected = learning_curves(estimator, X[:160], y[:160], (X[160:], y[160:]), n_initial=12, batch_size=4, audit=0.1,
                                strategies=("margin", "entropy"), n_repeats=2, max_labels=24, target_error=0.2)  # fmt: skip
     found = json.loads((tmp_path / "curves.json").read_text())
     assert list(found) == ["margin", "entropy", "settings", "versions"]

@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from distboost.active import drawing
 from distboost.active.drawing import random_rows, rows_between
 from distboost.active.selection import RankedRows, select_diverse
 
@@ -69,6 +70,12 @@ def test_random_rows(n_rows, draw, n, data):
     assert set(rows) <= set(range(n_rows)) - set(seen.tolist())
     order = random_rows([(0, n_rows)], np.zeros(0, np.int64), np.uint64(draw), n_rows).tolist()
     assert rows == [row for row in order if row not in seen][:n]  # what was seen moves nothing else
+
+
+def test_no_random_rows_need_no_numbers(monkeypatch):
+    """Of a large pool, they would take longer than a tenth of the scan."""
+    monkeypatch.setattr(drawing, "uniforms", None)
+    assert random_rows([(0, 10**9)], np.zeros(0, np.int64), np.uint64(1), 0).tolist() == []
 
 
 def test_random_rows_are_any():
