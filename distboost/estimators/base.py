@@ -36,9 +36,10 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features), zarr.Array, path or URL of one, or dask collection
-            Features: arrays and data frames of NumPy, pandas, polars, pyarrow, xarray, Dask and zarr. NaN stands for missing
-            values, and `feature_names_in_` keeps their names. With the path or URL of a binned store (`distboost.bin`), omit y.
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features), zarr.Array, path or URL, or dask collection
+            Features: arrays, data frames and sparse matrices of NumPy, SciPy, pandas, polars, pyarrow, xarray, Dask, AnnData and
+            zarr. NaN stands for missing values, and `feature_names_in_` keeps their names. With the path or URL of a binned
+            store (`distboost.bin`), omit y.
         y : array-like of shape (n_samples,), zarr.Array, path or URL of one, or dask array
             Labels: integers, booleans, text, bytes, or NumPy dates or durations.
         sample_weight : array-like of shape (n_samples,), zarr.Array, path or URL, dask array, or None, default=None

@@ -320,7 +320,7 @@ def test_anndata_objects(held, tmp_path, monkeypatch):
     monkeypatch.setattr(ingest, "BLOCK_ROWS", 50)
     monkeypatch.setattr(ingest_plan, "CALL_BYTES", 2**12)
     X, y, _, names = table(4)
-    expected = model().fit(named_frame(X, names), y)
+    expected = model().fit(named(X, names), y)
     matrix = {
         "memory": lambda: X,
         "dense": X.toarray,
@@ -332,13 +332,13 @@ def test_anndata_objects(held, tmp_path, monkeypatch):
     found = model().fit(cells, y)
     assert found.digest() == expected.digest()
     np.testing.assert_array_equal(
-        np.asarray(found.predict_proba(cells)), expected.predict_proba(named_frame(X, names))
+        np.asarray(found.predict_proba(cells)), expected.predict_proba(named(X, names))
     )
     if held in ("zarr", "HDF5"):
         assert trees(model().fit(cells.X, y)) == trees(expected)
 
 
-def named_frame(X, names):
+def named(X, names):
     return pd.DataFrame(X.toarray(), columns=names)
 
 
