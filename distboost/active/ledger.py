@@ -69,6 +69,8 @@ class Ledger:
         For each run of a committee that grows: how many of the rows it learned from.
     notes : dict
         What else is needed to resume, as JSON values; the latest of each name.
+    answers : set of str
+        The names of answers that are recorded. One that comes again is not.
     events : list of dict
         All of the above, as it happened.
     """
@@ -84,6 +86,7 @@ class Ledger:
         self.n_queries = 0
         self.trained: list[int] = []
         self.notes: dict[str, Any] = {}
+        self.answers: set[str] = set()
         self.events: list[dict[str, Any]] = []
         # The event that asked for a row, though its time may be over.
         self._open: dict[int, dict[str, Any]] = {}
@@ -148,6 +151,10 @@ class Ledger:
         declared = self.header["classes"]
         return None if declared is None else np.array(declared)
 
+    def is_free(self, row: int, by: str | None = None) -> bool:
+        """Return whether this person can be asked for a row now."""
+        return not self._taken(row, by, self._now())
+
     def excluded(self, by: str | None = None) -> np.ndarray:
         """Return the rows that no query of this person returns now, ascending."""
         unsure = [row for row, people in self.undecided.items() if by in people]
@@ -181,38 +188,55 @@ class Ledger:
             self._add("asked", still_free, by, until=until, audit=audit.tolist() or None) or {"asked": []}
         )
 
-    def teach(self, rows: Any, labels: Any, by: str | None = None, seconds: float | None = None) -> None:
+    def teach(
+        self,
+        rows: Any,
+        labels: Any,
+        by: str | None = None,
+        seconds: float | None = None,
+        answer: str | None = None,
+    ) -> None:
         """Record labels; raise DataError and record none if one is invalid."""
-        self._add_labels("taught", rows, labels, by, seconds)
+        self._add_labels("taught", rows, labels, by, seconds, answer)
 
-    def correct(self, rows: Any, labels: Any, by: str | None = None, seconds: float | None = None) -> None:
+    def correct(
+        self,
+        rows: Any,
+        labels: Any,
+        by: str | None = None,
+        seconds: float | None = None,
+        answer: str | None = None,
+    ) -> None:
         """Record other labels of rows that have some."""
-        self._add_labels("corrected", rows, labels, by, seconds)
+        self._add_labels("corrected", rows, labels, by, seconds, answer)
 
-    def _add_labels(self, kind: str, rows: Any, labels: Any, by: str | None, seconds: float | None) -> None:
+    def _add_labels(
+        self, kind: str, rows: Any, labels: Any, by: str | None, seconds: float | None, answer: str | None
+    ) -> None:
         if seconds is not None:
             if not (isinstance(seconds, Real) and records.is_time(float(seconds))):
                 raise DataError(f"seconds are {seconds!r:.100}. Pass a number of at least 0.")
             seconds = float(seconds)
         listed, known = _listed(rows), checked_labels(labels).tolist()
         value = {"rows": listed, "labels": known}
-        self._add(kind, lambda: value if listed or known else None, by, seconds=seconds)
+        self._add(kind, lambda: value if listed or known else None, by, seconds=seconds, answer=answer)
 
-    def withdraw(self, rows: Any, by: str | None = None) -> None:
+    def withdraw(self, rows: Any, by: str | None = None, answer: str | None = None) -> None:
         """Record that nothing said of these rows counts: they may be asked for again."""
-        self._add("withdrawn", lambda: _listed(rows) or None, by)
+        self._add("withdrawn", lambda: _listed(rows) or None, by, answer=answer)
 
-    def skip(self, rows: Any, why: str = "", by: str | None = None) -> None:
+    def skip(self, rows: Any, why: str = "", by: str | None = None, answer: str | None = None) -> None:
         """Record rows that are never to be asked for."""
         if not records.is_text(why):
             raise DataError(
                 f"why is {why!r:.100}. Pass text of at most {records.MAX_TEXT_LENGTH} characters."
             )
-        self._add("skipped", lambda: {"rows": listed, "why": why} if (listed := _listed(rows)) else None, by)
+        listed = _listed(rows)
+        self._add("skipped", lambda: {"rows": listed, "why": why} if listed else None, by, answer=answer)
 
-    def unsure(self, rows: Any, by: str | None = None) -> None:
+    def unsure(self, rows: Any, by: str | None = None, answer: str | None = None) -> None:
         """Record rows that this person cannot tell."""
-        self._add("unsure", lambda: _listed(rows) or None, by)
+        self._add("unsure", lambda: _listed(rows) or None, by, answer=answer)
 
     def seed(self, x: list[Any] | str, labels: Any, by: str | None = None) -> None:
         """Record labelled rows from outside the pool: their values, or where they are."""
@@ -252,9 +276,12 @@ class Ledger:
         """Record an event, and return its record; None if its value is None, once all is heard that others have recorded."""
         if by is not None and not records.is_person(by):
             raise DataError(f"by is {by!r:.100}. Pass the name of a person, in one line.")
+        answer = more.get("answer")
+        if answer is not None and not records.is_answer(answer):
+            raise DataError(f"answer is {answer!r:.100}. Pass at most 64 letters, digits, _ and -.")
 
         def record() -> dict[str, Any] | None:
-            found = value()
+            found = None if answer in self.answers else value()
             if found is None:
                 return None
             about = {"by": by, "at": self._now(), **more}
@@ -291,6 +318,8 @@ class Ledger:
     def _check(self, record: dict[str, Any]) -> None:
         """Raise ValueError unless this event is possible after those before."""
         kind, rows = kind_of(record), rows_of(record)
+        if record.get("answer") in self.answers:
+            raise ValueError(f"the answer {record['answer']!r} was recorded before")
         self._check_rows(rows)
         if kind == "asked":
             for row in rows:
@@ -384,6 +413,8 @@ class Ledger:
         value = record[kind]
         self.events.append(record)
         self._latest = max(self._latest, record.get("at", 0.0))
+        if "answer" in record:
+            self.answers.add(record["answer"])
         for row in rows:
             self._last[row] = record
             self._open.pop(row, None)

@@ -1,7 +1,7 @@
 """The lines of a log: how they are written, and what a header and a single record may contain.
 
-A record has its content under the name of its kind; `at`, seconds since 1970; and `by`, who, if that is known. Logs of version
-1 have neither.
+A record has its content under the name of its kind; `at`, seconds since 1970; `by`, who, if that is known; and `answer`, a name
+of its own, if whoever sent it may send it again. Logs of version 1 have none of these.
 
 | kind | what happened |
 | --- | --- |
@@ -241,12 +241,21 @@ def is_person(value: Any) -> bool:
     return is_text(value) and value.isprintable() and value.strip() == value != ""
 
 
+def is_answer(value: Any) -> bool:
+    """Return whether this can be the name of an answer."""
+    return type(value) is str and re.fullmatch(r"[\w-]{1,64}", value, re.ASCII) is not None
+
+
 _LAST_TIME = 2**37  # seconds: years of four digits
 _COMMON: dict[str, Callable[[Any], bool]] = {"by": is_person, "at": is_time}
+_ANSWER: dict[str, Callable[[Any], bool]] = {"answer": is_answer}
 _MORE: dict[str, dict[str, Callable[[Any], bool]]] = {
     "asked": {"until": is_time, "audit": _are_rows},
-    "taught": {"seconds": is_time},
-    "corrected": {"seconds": is_time},
+    "taught": {"seconds": is_time, **_ANSWER},
+    "corrected": {"seconds": is_time, **_ANSWER},
+    "withdrawn": _ANSWER,
+    "skipped": _ANSWER,
+    "unsure": _ANSWER,
 }
 _LABELLED = _is_entry(rows=_are_some, labels=lambda value: are_labels(value))
 _RECORDS: dict[str, Callable[[Any], bool]] = {
