@@ -29,8 +29,16 @@ class Chromium:
     def __init__(self, profile: Path):
         program = found()
         assert program is not None
-        options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", f"--user-data-dir={profile}"]
-        self._process = subprocess.Popen([program, *options, "about:blank"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        options = [
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--remote-debugging-port=0",
+            f"--user-data-dir={profile}",
+        ]
+        self._process = subprocess.Popen(
+            [program, *options, "about:blank"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         place = profile / "DevToolsActivePort"
         until(lambda: place.exists() and "\n" in place.read_text(), "Chromium")
         self._address = f"http://127.0.0.1:{place.read_text().split()[0]}"
@@ -75,7 +83,13 @@ class Tab:
         self.send("Page.navigate", url=url)
 
     def resize(self, width: int, height: int) -> None:
-        self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.send(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
 
     def dark(self) -> None:
         self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
