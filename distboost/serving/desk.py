@@ -115,6 +115,9 @@ class Desk:
             ledger.skip(rows, given.get("why", ""), by, answer=name)
         elif given["do"] == "unsure":
             ledger.unsure(rows, by, answer=name)
+        elif given["do"] == "release":
+            mine = set(ledger.asked_of(by))
+            ledger.withdraw([row for row in rows if row in mine], by, answer=name)
         else:
             self._undo(by, rows, name)
 

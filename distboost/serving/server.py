@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from socket import gethostname
 from typing import Any
 
 from tornado.httpserver import HTTPServer
@@ -31,7 +32,7 @@ from distboost.serving.cards import CardMaker
 from distboost.serving.companions import companion_at, picture
 from distboost.serving.desk import Desk
 from distboost.serving.people import person_with, tokens_of
-from distboost.serving.training import train
+from distboost.serving.training import Failed, train
 
 STATIC = os.path.join(os.path.dirname(__file__), "static")
 MOST_BYTES = 2**20  # of a request
@@ -113,6 +114,7 @@ class TrainerProcess:
             IOLoop.current().remove_handler(descriptor)
             self._pipe.close()
             self._pipe = None
+            self._hear(Failed("The process that trains has ended. It is started again."))
             IOLoop.current().call_later(RESTART, self.start)
             return
         self._asked = False
@@ -285,7 +287,7 @@ def _is_answer(given: Any) -> bool:
         return False
     rows, label = given.get("rows"), given.get("label")
     return (
-        given.get("do") in ("label", "skip", "unsure", "undo")
+        given.get("do") in ("label", "skip", "unsure", "undo", "release")
         and type(rows) is list
         and 0 < len(rows) <= MOST_ROWS
         and all(type(row) is int for row in rows)
@@ -360,7 +362,8 @@ async def _serve(service: Service, port: int, host: str, ready: Callable[[dict[s
     server.add_sockets(sockets)
     bound = sockets[0].getsockname()[1]
     service.trainer.start()
-    ready({name: f"http://{host}:{bound}/#{token}" for name, token in service.tokens.items()})
+    shown = gethostname() if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
+    ready({name: f"http://{shown}:{bound}/#{token}" for name, token in service.tokens.items()})
     try:
         await stopped.wait()
     finally:

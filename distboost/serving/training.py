@@ -26,6 +26,7 @@ RANKED, MORE = 100, 500  # rows found at a time: by the committee, and at random
 PAUSE = 0.25  # seconds between two looks at the log
 RETRY = 10.0  # seconds after an error
 NICENESS = 10  # of this process: the server answers first
+SETTLED = 5.0  # seconds after which fewer labels than a batch are learned from, too
 ADVICE_GROWTH = 1.1  # of the number of labels, after which they are judged again
 N_EXPLAINED = 30  # features of a row
 
@@ -143,6 +144,7 @@ class Trainer:
         self.learner, self._say = learner, say
         self.is_dry = threading.Event()  # the server has used up the rows
         self._learned: Any = None  # the labels of the last ranking
+        self._ranked_at = 0.0
         self._n_judged = 0
         self._n_first = (
             learner.n_initial if learner.ledger.is_new else 0
@@ -153,12 +155,9 @@ class Trainer:
         learner, ledger = self.learner, self.learner.ledger
         ledger.update()
         labels = (ledger.labelled.copy(), len(ledger.seeds))
-        has_news = (
-            self._learned != labels and len(ledger.labelled) >= self._n_first and learner.has_committee_
-        )
-        if has_news or self._learned is None or self.is_dry.is_set():
+        if self._learned is None or self.is_dry.is_set() or self._has_news(labels):
             self.is_dry.clear()
-            self._learned = labels
+            self._learned, self._ranked_at = labels, time.monotonic()
             if learner.n_open_:
                 ranked = ranking_of(learner)
                 self._say(ranked)
@@ -171,6 +170,13 @@ class Trainer:
             self._say(judgement_of(learner))
             return True
         return False
+
+    def _has_news(self, labels: Any) -> bool:
+        """Return whether labels are to be learned from: a batch of them, or any after some seconds."""
+        if labels == self._learned or len(labels[0]) < self._n_first or not self.learner.has_committee_:
+            return False
+        more = len(labels[0]) - len(self._learned[0])
+        return more >= self.learner.batch_size or time.monotonic() > self._ranked_at + SETTLED
 
 
 def train(connection: Connection, log: str, options: Mapping[str, Any]) -> None:

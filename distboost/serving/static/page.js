@@ -16,7 +16,7 @@ let setup, state, queue = [], current = null, since = 0, isFilling = false, adde
 
 const outbox = new Outbox(showSent, (answer, why) => {
   for (const row of answer.rows) cards.delete(row);
-  say(why);
+  $("refused").append(make("li", {}, `Not recorded: ${why} `, make("button", { onclick: (event) => event.target.parentElement.remove() }, "OK")));
 });
 
 function say(text) {
@@ -39,7 +39,7 @@ async function fill() {
   try {
     const known = [...(current === null ? [] : [current]), ...queue];
     const pending = outbox.waiting.flatMap((answer) => answer.rows);
-    const n = Math.min(AHEAD + known.length + pending.length, 400);
+    const n = Math.min(AHEAD + 1 + pending.length, 400);
     const found = await get(`rows?n=${n}&have=${[...known, ...pending].join()}`);
     for (const card of found.cards) keep(card);
     const here = new Set([...known, ...pending, ...done]);
@@ -173,8 +173,15 @@ async function many() {
   await showTiles();
 }
 
+/** Let others have the rows of the grid, except those that come anyway. */
+function release(rows) {
+  const free = rows.filter((row) => row !== current && !queue.includes(row) && !done.has(row));
+  if (free.length) outbox.add({ do: "release", rows: free });
+}
+
 async function showTiles() {
   const label = $("grid-class").value;
+  release(tiles.map((card) => card.row));
   tiles = [];
   try {
     tiles = label ? (await get(`alike?n=${TILES}&label=${encodeURIComponent(label)}`)).cards : [];
@@ -195,11 +202,13 @@ async function showTiles() {
 }
 
 $("grid").onclose = () => {
-  if ($("grid").returnValue !== "confirm") return fill();
+  const isConfirmed = $("grid").returnValue === "confirm";
+  if (!isConfirmed) release(tiles.map((card) => card.row));
   const pressed = [...$("tiles").children].map((made) => made.getAttribute("aria-pressed") === "true");
   const rows = tiles.filter((_, i) => pressed[i]).map((card) => card.row);
+  tiles = [];
   $("grid").returnValue = "";
-  if (!rows.length) return;
+  if (!isConfirmed || !rows.length) return;
   send({ do: "label", rows, label: $("grid-class").value });
   mine.push(rows);
   say(`${rows.length} rows: ${$("grid-class").value}.`);
