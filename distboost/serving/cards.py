@@ -11,7 +11,7 @@ from distboost.active.drawing import sampled_rows
 from distboost.active.pool import Pool
 from distboost.io.text import visible
 from distboost.kernels.random import STOP_SET, key
-from distboost.serving.companions import Companion, Images, Shown
+from distboost.serving.companions import Companion, Images, ShownValue
 
 SAMPLE_ROWS, SAMPLE_VALUES = 10_000, 2**23  # of the pool, that percentiles follow from
 N_NEAREST = 3  # labelled rows beside a card
@@ -113,11 +113,11 @@ class CardMaker:
             for row, found in zip(rows, near, strict=True)
         ]
 
-    def _shown(self, row: int) -> list[Shown]:
+    def _shown(self, row: int) -> list[ShownValue]:
         if self._companion is None:
             return []
         pairs = zip(self._companion.names, self._companion.texts(row), strict=True)
-        return [Shown.of(visible(name), value) for name, value in pairs]
+        return [ShownValue.of(visible(name), value) for name, value in pairs]
 
     def picture_name(self, row: int, column: int) -> str | None:
         """Return what a column names as a picture; None if it does not."""

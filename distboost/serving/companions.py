@@ -100,7 +100,7 @@ def companion_at(path: str, n_rows: int) -> Companion:
         ) from error
 
 
-class Shown(NamedTuple):
+class ShownValue(NamedTuple):
     """A value of such a column: a text, a link, or a picture on this machine."""
 
     name: str
@@ -108,7 +108,7 @@ class Shown(NamedTuple):
     text: str
 
     @classmethod
-    def of(cls, name: str, value: Any) -> Shown:
+    def of(cls, name: str, value: Any) -> ShownValue:
         """Return what to show of a value."""
         text = "" if value is None else str(value)[:MOST_TEXT]
         if re.match(r"https?://\S+$", text):

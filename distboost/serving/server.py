@@ -156,7 +156,7 @@ class Service:
         return made
 
 
-class Asset(StaticFileHandler):
+class PageFile(StaticFileHandler):
     """The files of the page, which hold no data."""
 
     def set_extra_headers(self, path: str) -> None:
@@ -165,7 +165,7 @@ class Asset(StaticFileHandler):
             self.set_header(name, value)
 
 
-class Call(RequestHandler):
+class PageCall(RequestHandler):
     """A call of the page, by a person with a token."""
 
     service: Service
@@ -202,21 +202,21 @@ class Call(RequestHandler):
         return int(text)
 
 
-class Setup(Call):
+class SetupCall(PageCall):
     """What holds for the whole work."""
 
     def get(self) -> None:
         self.finish({**self.service.setup, "by": self.by})
 
 
-class State(Call):
+class StateCall(PageCall):
     """How the work stands."""
 
     def get(self) -> None:
         self.finish(self.service.desk.state(self.by))
 
 
-class Rows(Call):
+class RowsCall(PageCall):
     """The next rows of this person, without those that the page has."""
 
     async def get(self) -> None:
@@ -231,7 +231,7 @@ class Rows(Call):
         self.finish({"open": rows, "is_over": is_over, "cards": await self.service.cards(new)})
 
 
-class OneCard(Call):
+class CardCall(PageCall):
     """The card of a row, to look at again."""
 
     async def get(self) -> None:
@@ -239,7 +239,7 @@ class OneCard(Call):
         self.finish({"cards": await self.service.cards([row])})
 
 
-class Alike(Call):
+class AlikeCall(PageCall):
     """Rows that the model takes for one class."""
 
     async def get(self) -> None:
@@ -247,7 +247,7 @@ class Alike(Call):
         self.finish({"cards": await self.service.cards(rows)})
 
 
-class Picture(Call):
+class PictureCall(PageCall):
     """A picture that a column names."""
 
     def get(self) -> None:
@@ -260,7 +260,7 @@ class Picture(Call):
         self.finish(found[1])
 
 
-class Answers(Call):
+class AnswersCall(PageCall):
     """Answers, of which each is recorded once, in their order."""
 
     def post(self) -> None:
@@ -299,19 +299,19 @@ def _is_answer(given: Any) -> bool:
 
 def application(service: Service) -> Application:
     """Return the handlers of all paths."""
-    calls: dict[str, type[Call]] = {
-        "setup": Setup,
-        "state": State,
-        "rows": Rows,
-        "card": OneCard,
-        "alike": Alike,
-        "picture": Picture,
-        "answers": Answers,
+    calls: dict[str, type[PageCall]] = {
+        "setup": SetupCall,
+        "state": StateCall,
+        "rows": RowsCall,
+        "card": CardCall,
+        "alike": AlikeCall,
+        "picture": PictureCall,
+        "answers": AnswersCall,
     }
     return Application(
         [
             *((f"/api/{name}", kind, {"service": service}) for name, kind in calls.items()),
-            (r"/(.*)", Asset, {"path": STATIC, "default_filename": "index.html"}),
+            (r"/(.*)", PageFile, {"path": STATIC, "default_filename": "index.html"}),
         ]
     )
 

@@ -146,9 +146,8 @@ class Trainer:
         self._learned: Any = None  # the labels of the last ranking
         self._ranked_at = 0.0
         self._n_judged = 0
-        self._n_first = (
-            learner.n_initial if learner.ledger.is_new else 0
-        )  # rows of the start, not to be replaced
+        # The rows of the start are not to be replaced.
+        self._n_first = learner.n_initial if learner.ledger.is_new else 0
 
     def step(self) -> bool:
         """Do what is due; return whether anything was."""
