@@ -50,6 +50,11 @@ class CsvSheet:
         self.names, *self._lines = csv.reader(io.StringIO(text, newline=""), strict=True)
         self._lines = [line for line in self._lines if line]
         _check_rows(path, len(self._lines), n_rows)
+        for number, line in enumerate(self._lines):
+            if len(line) != len(self.names):
+                raise DataError(
+                    f"{path} has {len(line)} values for row {number}, but {len(self.names)} columns. Quote texts with commas."
+                )
 
     def texts(self, row: int) -> Sequence[Any]:
         """Return the values of a row."""

@@ -48,7 +48,7 @@ def test_keys_label_rows(server_of, browser, pool):
     server = server_of("--classes", "0,1,2")
     tab = browser.tab(server.urls["ann"])
     rows = [answer(tab, "1") for _ in range(4)]
-    skipped, unsure, wrong = answer(tab, " "), answer(tab, "?"), answer(tab, "2")
+    skipped, unsure, wrong = answer(tab, "-"), answer(tab, "?"), answer(tab, "2")
     tab.press("Backspace")
     tab.wait(f"/^Row {wrong}\\b/.test({ROW})")
     tab.wait(IS_SENT)

@@ -7,12 +7,12 @@ import { showWork } from "./work.js";
 const AHEAD = 8, TILES = 24, KEPT = 300; // rows that are here before they are needed, rows of the grid, cards that stay
 const LOOK = 4000; // milliseconds between two looks at the work
 const KEYS = [..."1234567890qwertyuiopasdfghjklzxcvbnm"];
-const TAKEN = new Set([" ", "+", "?", "-"]);
+const TAKEN = new Set(["+", "-", "?"]); // as in files for `tell`: - skips, ? cannot tell
 
 const $ = (id) => document.getElementById(id);
 const cards = new Map(); // by row
 const done = new Set(); // rows that were answered here
-let setup, state, queue = [], current = null, since = 0, isFilling = false, added = [], mine = [];
+let setup, state = { classes: [], history: [], is_declared: true }, queue = [], current = null, since = 0, isFilling = false, added = [], mine = [];
 
 const outbox = new Outbox(showSent, (answer, why) => {
   for (const row of answer.rows) cards.delete(row);
@@ -65,7 +65,7 @@ function next(isOver = false) {
 
 function show(isOver = false) {
   const card = cards.get(current);
-  for (const button of $("answers").querySelectorAll("button")) button.disabled = !card && !["undo", "many"].includes(button.id);
+  for (const button of $("answers").querySelectorAll("#classes button, #skip, #unsure, #add")) button.disabled = !card;
   if (!card) {
     $("row").textContent = isOver ? "No row is left" : "Waiting for rows …";
     $("card").replaceChildren();
@@ -152,7 +152,7 @@ function showClasses() {
 }
 
 function addClass() {
-  $("new-name").value = "";
+  $("new-name").value = $("new-class").returnValue = "";
   $("new-class").showModal();
 }
 
@@ -169,6 +169,7 @@ $("new-class").onclose = () => {
 let tiles = [];
 
 async function many() {
+  $("grid").returnValue = "";
   $("grid").showModal();
   await showTiles();
 }
@@ -194,7 +195,6 @@ async function showTiles() {
   $("confirm").disabled = !tiles.length;
   $("tiles").replaceChildren(...tiles.map((card) => {
     const made = make("button", { type: "button", className: "tile", aria: { pressed: "true" } }, tile(card, setup));
-    made.setAttribute("aria-label", `Row ${card.row}`);
     made.onclick = () => made.setAttribute("aria-pressed", String(made.getAttribute("aria-pressed") !== "true"));
     return made;
   }));
@@ -207,7 +207,6 @@ $("grid").onclose = () => {
   const pressed = [...$("tiles").children].map((made) => made.getAttribute("aria-pressed") === "true");
   const rows = tiles.filter((_, i) => pressed[i]).map((card) => card.row);
   tiles = [];
-  $("grid").returnValue = "";
   if (!isConfirmed || !rows.length) return;
   send({ do: "label", rows, label: $("grid-class").value });
   mine.push(rows);
@@ -238,11 +237,10 @@ function refuse() {
 function pressed(event) {
   const isTyping = event.target.closest("input, select, textarea, dialog") || document.querySelector("dialog[open]");
   if (isTyping || !$("keys").checked || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-  if (event.key === " " && event.target.closest("button, summary, a")) return;
   const names = classes(), place = keysOf(names).indexOf(event.key.toLowerCase());
   const others = {
     Backspace: undo,
-    " ": () => answer({ do: "skip" }),
+    "-": () => answer({ do: "skip" }),
     "?": () => answer({ do: "unsure" }),
     "+": () => $("add").hidden || addClass(),
   };
