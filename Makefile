@@ -26,8 +26,8 @@ soak: $(VENV)/.with-test  ## run the long tests: workers that die at every momen
 	$(RUN) -m pytest -m soak -s
 
 # Needs Chromium: `apt-get install chromium`, or CHROMIUM=/path/to/it.
-browser: $(VENV)/.with-test docs  ## look at a report and at the site in Chromium
-	$(RUN) -m pytest -m browser tests/test_browser.py
+browser: $(VENV)/.with-test docs  ## look at a report, the site and the page for labels in Chromium
+	$(RUN) -m pytest -m browser tests/test_browser.py tests/serving
 
 # Needs Debian's packages slurm-wlm and munge; starts their daemons for itself.
 slurm: $(VENV)/.with-test $(VENV)/.with-slurm  ## run the recipes of cluster/slurm on a SLURM of one node (5 minutes)

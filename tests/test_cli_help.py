@@ -103,9 +103,12 @@ def test_help_has_an_example_that_fits(name):
 
 
 GROUPS = [name for name, command in COMMANDS.items() if isinstance(command, click.Group)]
-OF_CLUSTERS = [name for name in COMMANDS if name.startswith("cluster")]
-ALONE = [name for name in [*GROUPS, "bin"] if name not in OF_CLUSTERS]  # they write what others write, too
-OTHERS = COMMANDS.keys() - {*ALONE, *OF_CLUSTERS}
+ENDLESS = [
+    *(name for name in COMMANDS if name.startswith("cluster")),
+    "active serve",
+]  # they run until Ctrl-C
+ALONE = [name for name in [*GROUPS, "bin"] if name not in ENDLESS]  # they write what others write, too
+OTHERS = COMMANDS.keys() - {*ALONE, *ENDLESS}
 
 
 @pytest.mark.timeout(300)
@@ -117,8 +120,8 @@ def test_examples_run(names, folder):
         follow(name, done)
 
 
-@pytest.mark.parametrize("name", OF_CLUSTERS)
-def test_examples_of_clusters_are_understood(name):
+@pytest.mark.parametrize("name", ENDLESS)
+def test_endless_examples_are_understood(name):
     for words in calls(COMMANDS[name].example):
         command: click.Command = main
         while isinstance(command, click.Group):

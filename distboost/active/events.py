@@ -52,6 +52,7 @@ class LabelState:
     notes: dict[str, Any] = field(
         default_factory=dict
     )  # what else is needed to resume: the latest of each name
+    answers: set[str] = field(default_factory=set)  # names of those that are recorded
     events: list[dict[str, Any]] = field(default_factory=list)  # all of this, as it happened
     open: dict[int, dict[str, Any]] = field(default_factory=dict)  # who was asked for a row, perhaps long ago
     origins: dict[int, dict[str, Any]] = field(default_factory=dict)  # the event that a row's label is of
@@ -70,6 +71,8 @@ class LabelState:
         """Take up what happened."""
         self.events.append(event.record)
         self.time = max(self.time, event.at)
+        if "answer" in event.record:
+            self.answers.add(event.record["answer"])
         for row in event.rows:
             self.latest[row] = event.record
             self.open.pop(row, None)
@@ -197,6 +200,8 @@ class Event:
 
     def check(self, state: LabelState) -> None:
         """Raise ValueError unless this is possible after all that is state."""
+        if self.record.get("answer") in state.answers:
+            raise ValueError(f"the answer {self.record['answer']!r} was recorded before")
         for row in self.rows:
             if not 0 <= row < state.n_rows:
                 raise DataError(f"row {row} is not in the pool, which has rows 0 to {state.n_rows - 1}.")
@@ -257,7 +262,7 @@ class Taught(Event):
     """Labels of rows; with `seconds`: how long the person took. Of a row that has a label, it is a second opinion."""
 
     form = _LABELLED
-    more: ClassVar = {"seconds": is_time}
+    more: ClassVar = {"seconds": is_time, "answer": records.is_answer}
 
     def check_own(self, state: LabelState) -> None:
         told = [row for row in self.rows if row in state.labelled and not state.asks_again(row, self.by)]
@@ -276,7 +281,7 @@ class Corrected(Event):
     """Other labels of such rows."""
 
     form = _LABELLED
-    more: ClassVar = {"seconds": is_time}
+    more: ClassVar = {"seconds": is_time, "answer": records.is_answer}
     unlearns = True
 
     def check_own(self, state: LabelState) -> None:
@@ -296,6 +301,7 @@ class Withdrawn(Event):
     """What was said of these rows does not count: they are as if nobody had asked."""
 
     form = are_some
+    more: ClassVar = {"answer": records.is_answer}
     unlearns = True
 
     def check_own(self, state: LabelState) -> None:
@@ -313,6 +319,7 @@ class Skipped(Event):
     """Rows that are never asked for again, and why."""
 
     form = is_entry(rows=are_some, why=records.is_text)
+    more: ClassVar = {"answer": records.is_answer}
 
     def check_own(self, state: LabelState) -> None:
         told = [row for row in self.rows if row in state.labelled]
@@ -326,6 +333,7 @@ class Unsure(Event):
     """Rows that this person could not tell."""
 
     form = are_some
+    more: ClassVar = {"answer": records.is_answer}
     check_own = Taught.check_own
 
     def apply(self, state: LabelState) -> None:

@@ -88,6 +88,10 @@ class Ledger(LabelState, Lessons):
         """Whether nothing is known of any row."""
         return not self.latest and not self.seeds
 
+    def is_free(self, row: int, by: str | None = None) -> bool:
+        """Return whether this person can be asked for a row now."""
+        return not self.taken(row, by, self._now())
+
     def excluded(self, by: str | None = None) -> np.ndarray:
         """Return the rows that no query of this person returns now, ascending."""
         unsure = [row for row, people in self.undecided.items() if by in people]
@@ -143,6 +147,10 @@ class Ledger(LabelState, Lessons):
         made = self.record("asked", still_free, by, until=until, **beside)
         return [] if made is None else records.rows_of(made)
 
+    def answer(self, name: str) -> Answer:
+        """Return an answer of this name: what it says is recorded once, however often it comes."""
+        return Answer(self, name)
+
     def seed(self, x: list[Any] | str, labels: Any, by: str | None = None) -> None:
         """Record labelled rows from outside the pool: their values, or where they are."""
         known = checked_labels(labels).tolist()
@@ -184,10 +192,13 @@ class Ledger(LabelState, Lessons):
         """
         if by is not None and not records.is_person(by):
             raise DataError(f"by is {by!r:.100}. Pass the name of a person, in one line.")
+        answer = more.get("answer")
+        if answer is not None and not records.is_answer(answer):
+            raise DataError(f"answer is {answer!r:.100}. Pass at most 64 letters, digits, _ and -.")
 
         def made() -> dict[str, Any] | None:
             found = value() if callable(value) else value
-            if found is None or found == []:
+            if found is None or found == [] or answer in self.answers:
                 return None
             about = {"by": by, "at": self._now(), **more}
             event = event_of(
@@ -221,6 +232,17 @@ class Ledger(LabelState, Lessons):
         found = {**self.header, "pool": [given["pool"][0], self.header["pool"][1]]}
         if found != ours:
             raise other_work(path, *_difference(found, ours))
+
+
+class Answer(Lessons):
+    """An answer with a name, whose sender may send it again: see `Ledger.answer`."""
+
+    def __init__(self, ledger: Ledger, name: str):
+        self._ledger, self._name = ledger, name
+
+    def record(self, kind: str, value: Any, by: str | None = None, **more: Any) -> Any:
+        """Record an event, unless this answer is recorded."""
+        return self._ledger.record(kind, value, by, answer=self._name, **more)
 
 
 class LabelLog:

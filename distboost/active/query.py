@@ -507,6 +507,26 @@ class QueryByCommittee(Lessons):
         draw = self._draw(QUERY)
         return sorted(rows, key=lambda row: float(uniforms(draw, row, 1)[0]))[:n]
 
+    def ranked(self, n: int, n_more: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the rows that `query` would, without asking for them, and more rows at random, for when these are used up.
+
+        Parameters
+        ----------
+        n, n_more : int
+            At most so many.
+
+        Returns
+        -------
+        rows, audit, more : ndarray of shape (n,), (n_audit,) and (n_more,), int64
+            The most useful first; those of them that stand for the pool; and the others.
+        """
+        self.ledger.update()
+        self._keep_up()
+        rows, audit = self._found(min(n, self.n_open_), None)
+        left = min(n_more, self.n_open_ - len(rows))
+        taken = np.union1d(self.ledger.excluded(), rows)
+        return rows, audit, sampled_rows(self.pool, taken, self._draw(QUERY), left)
+
     def _ask(self, n: int | None, by: str | None, seconds: float | None) -> np.ndarray:
         """Return rows for somebody. Those that others take during the search are replaced."""
         self.ledger.update()

@@ -1,7 +1,7 @@
 """The lines of a log: how they are written, and what a header and a single record may contain.
 
-A record has its content under the name of its kind (`events` has a class for each); `at`, seconds since 1970; and `by`, who, if
-that is known. Logs of version 1 have neither.
+A record has its content under the name of its kind (`events` has a class for each); `at`, seconds since 1970; `by`, who, if that
+is known; and `answer`, a name of its own, if whoever sent it may send it again. Logs of version 1 have none of these.
 
 A log may come from an untrusted source. This module checks each line by itself, `events` against the lines before it: for
 instance, whether a row was taught before.
@@ -164,7 +164,7 @@ _HEADER: dict[str, Check] = {
 
 # Records.
 
-_BESIDE = {"by", "at", "until", "audit", "again", "seconds"}  # the content of a record
+_BESIDE = {"by", "at", "until", "audit", "again", "seconds", "answer"}  # the content of a record
 
 
 def kind_of(record: dict[str, Any]) -> str:
@@ -204,6 +204,11 @@ def is_time(value: Any) -> bool:
 def is_person(value: Any) -> bool:
     """Whether this can be the name of a person."""
     return is_text(value) and value.isprintable() and value.strip() == value != ""
+
+
+def is_answer(value: Any) -> bool:
+    """Whether this can be the name of an answer."""
+    return type(value) is str and re.fullmatch(r"[\w-]{1,64}", value, re.ASCII) is not None
 
 
 def is_scalar(value: Any) -> bool:

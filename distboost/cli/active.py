@@ -9,16 +9,16 @@ import click
 
 from distboost.cli.active_log import export, import_labels, show_log, withdraw
 from distboost.cli.active_options import (
-    EXTRA_TREES,
-    OWN_DEFAULTS,
     STRATEGIES,
     algorithm_option,
     given_options,
+    learner_of,
     new_estimator,
     person_option,
     query_options,
     with_default,
 )
+from distboost.cli.active_serve import serve
 from distboost.cli.options import (
     ClusterOptions,
     Group,
@@ -48,7 +48,7 @@ def active() -> None:
     """
 
 
-for _command in (simulate, import_labels, export, withdraw, show_log):
+for _command in (simulate, import_labels, export, withdraw, show_log, serve):
     active.add_command(_command)
 
 _log = path_option("--log", "Log of the work.")
@@ -129,7 +129,7 @@ def ask(
         }
     )
     with connect(cluster) as client, on_stderr():
-        learner = _learner(
+        learner = learner_of(
             log, x, algorithm, extend, parameters=parse_parameters(parameters), client=client, given=given
         )
         learner.verbose = 1
@@ -193,37 +193,6 @@ def _filled(texts: dict[int, str]) -> dict[int, str]:
 def _first(labels: dict[int, Any]) -> str:
     row = min(labels)
     return f"{labels[row]!r} for row {row}"
-
-
-def _learner(
-    log: str,
-    x: str | None,
-    algorithm: str | None,
-    extend: bool,
-    *,
-    parameters: dict[str, Any],
-    client: Any,
-    given: dict[str, Any],
-) -> Any:
-    """Return the learner of a log, or a new one with a new log."""
-    from distboost.active import resume
-    from distboost.active.from_log import begin
-    from distboost.active.ledger import read_header
-    from distboost.errors import DataError
-
-    header = read_header(log)
-    if header is None:
-        if x is None:
-            raise DataError(f"there is no log at {log} yet: pass the pool with --x to create it.")
-        learner = begin(new_estimator(algorithm or EXTRA_TREES, parameters), x, log, **(OWN_DEFAULTS | given))
-        learner.home.client = client
-        return learner
-    if algorithm not in (None, header["algorithm"]):
-        raise DataError(
-            f"the log {log} belongs to {header['algorithm']}, not to {algorithm}. Leave --algorithm out, or begin a new log."
-        )
-    new_estimator(header["algorithm"], parameters)
-    return resume(log, x, client=client, parameters=parameters, extend=extend, **given)
 
 
 @active.command(example="distboost active tell --log work.log --labels ask.csv")

@@ -122,3 +122,34 @@ def new_estimator(algorithm: str, parameters: dict[str, Any]) -> Any:
             f"the log names the algorithm {algorithm!r:.100}, expected one of {', '.join(COMMITTEES)}."
         )
     return with_parameters(estimator(algorithm)(), parameters)
+
+
+def learner_of(
+    log: str,
+    x: str | None,
+    algorithm: str | None,
+    extend: bool,
+    *,
+    parameters: dict[str, Any],
+    client: Any,
+    given: dict[str, Any],
+) -> Any:
+    """Return the learner of a log, or a new one with a new log."""
+    from distboost.active import resume
+    from distboost.active.from_log import begin
+    from distboost.active.ledger import read_header
+    from distboost.errors import DataError
+
+    header = read_header(log)
+    if header is None:
+        if x is None:
+            raise DataError(f"there is no log at {log} yet: pass the pool with --x to create it.")
+        learner = begin(new_estimator(algorithm or EXTRA_TREES, parameters), x, log, **(OWN_DEFAULTS | given))
+        learner.home.client = client
+        return learner
+    if algorithm not in (None, header["algorithm"]):
+        raise DataError(
+            f"the log {log} belongs to {header['algorithm']}, not to {algorithm}. Leave --algorithm out, or begin a new log."
+        )
+    new_estimator(header["algorithm"], parameters)
+    return resume(log, x, client=client, parameters=parameters, extend=extend, **given)

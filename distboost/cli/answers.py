@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from distboost.active.label_texts import labels_before, parse_labels
 from distboost.active.ledger import Ledger
 from distboost.active.records import said
-from distboost.cli.labels_csv import parse_labels
 from distboost.errors import DataError
 from distboost.io.text import visible
 
@@ -92,9 +92,3 @@ def untold(ledger: Ledger, texts: dict[int, str], place: str) -> dict[int, str]:
     told |= {row for row in unsure if row in ledger.undecided or row in ledger.labelled}
     told |= {row for row in skipped if row in ledger.skipped or row in ledger.labelled}
     return {row: text for row, text in texts.items() if text and row not in told}
-
-
-def labels_before(ledger: Ledger) -> list[Any]:
-    """Return labels of the kind that new ones must have."""
-    labels: list[Any] = ledger.header["classes"] or ledger.labels + ledger.seed_labels
-    return labels

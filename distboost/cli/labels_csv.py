@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from distboost.active.label_texts import parse_labels
 from distboost.errors import DataError
 from distboost.io.files import read
 from distboost.io.publishing import publish
@@ -26,8 +26,6 @@ from distboost.io.text import visible
 
 ROW, LABEL = "row", "label"
 _INDEX = re.compile(r"\d{1,18}(\.0+)?", re.ASCII)
-# Spreadsheets write 3.0 where a column has gaps. 007 is an identifier, not a number.
-_WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})(\.0+)?", re.ASCII)
 _DELIMITERS = ",;\t"  # spreadsheets of some locales write semicolons, and split cells at both
 _MAX_NAME_LENGTH = 1000  # characters: readers of CSV files have limits
 _FORMULA = re.compile(r"(^|[,;])([\s\"']*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
@@ -129,44 +127,6 @@ def keep(found: dict[Any, str], row: str, label: str, place: str, column: str = 
             f"{place} labels {column} {index} as {label!r}, an earlier line as {before!r}. Keep one of them."
         )
     found[index] = label or before
-
-
-def parse_labels(texts: dict[int, str], earlier: Sequence[Any], place: str) -> dict[int, Any]:
-    """Return labels of the same type as earlier ones, the declared classes or labels told before."""
-    kind = _kind(earlier) if len(earlier) else int if all(map(_WHOLE.fullmatch, texts.values())) else str
-    found = {}
-    for row, text in texts.items():
-        label = _as(kind, text)
-        if label is None:
-            raise DataError(
-                f"{place} labels row {row} as {text!r}, but the labels so far, such as {earlier[0]!r}, are {_NAMES[kind]}. "
-                "Correct it; or, if labels are text, begin a new log and name all classes: --classes."
-            )
-        found[row] = label
-    return found
-
-
-_NAMES = {int: "whole numbers", float: "numbers", bool: "True or False"}
-
-
-def _kind(labels: Sequence[Any]) -> type:
-    """Return the type of these labels; float if whole and other numbers are mixed."""
-    kinds = set(map(type, labels))
-    return float if kinds == {int, float} else kinds.pop()
-
-
-def _as(kind: type, text: str) -> Any:
-    """Return the text as a label of this type, or None if it is not one."""
-    if kind is str:
-        return text
-    if kind is bool:
-        return {"true": True, "false": False}.get(text.lower())
-    if kind is int:
-        return int(text.partition(".")[0]) if _WHOLE.fullmatch(text) else None
-    try:
-        return float(text) if math.isfinite(float(text)) else None
-    except ValueError:
-        return None
 
 
 def parse_classes(text: str) -> list[Any]:
