@@ -293,5 +293,5 @@ def _codewords(S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _directions(S: np.ndarray, δ: float) -> np.ndarray:
     """sqrt(δ) S / |S|, (leaves, K): the scores <f, y_k> of the unit vector f in the direction of each leaf's S."""
     norm = np.sqrt((S * S).sum(axis=1, keepdims=True))
-    V: np.ndarray = np.sqrt(δ) * np.divide(S, norm, out=np.zeros_like(S), where=norm > 0)
+    V: np.ndarray = np.sqrt(δ) * np.divide(S, norm, out=np.zeros(S.shape), where=norm > 0)
     return V

@@ -228,7 +228,8 @@ def _best_splits(
 def _first_promising(sums, first, stop, P, n_sums, best, scan):
     """Begin to scan the bins first .. stop - 1, those of a feature. Return what `next_promising` returns, and the number of bins.
 
-    A threshold after an empty bin is skipped, because its two sides equal those of the threshold before.
+    A threshold after an empty bin is skipped, because its two sides equal those of the threshold before; that after the last bin,
+    too, unless there are missing values, which may go right alone.
     """
     # IN: sums (bins, channels) int64, `stop` for missing values; P[0] (channels,) int64: the sums of the node
     # OUT: scan: Scan
@@ -236,6 +237,8 @@ def _first_promising(sums, first, stop, P, n_sums, best, scan):
     for j in range(np.uintp(first), np.uintp(stop)):
         scan.bins[np.uintp(n_bins)] = j
         n_bins += sums[j, np.uintp(n_sums)] != 0
+    if n_bins > 0 and sums[stop, n_sums] == 0:
+        n_bins -= 1
     scan.bins[n_bins : n_bins + LANES] = stop
     for c in range(sums.shape[1]):
         scan.L[0, c], scan.L[1, c] = 0, sums[stop, c]

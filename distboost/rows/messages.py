@@ -100,7 +100,7 @@ class Root(NamedTuple):
 
     def same(self, other: Root | None) -> bool:
         """Whether both begin the same tree."""
-        return other is not None and all(map(_same, self, other))
+        return other is not None and all(_same(a, b) for a, b in zip(self, other, strict=True) if a is not b)
 
 
 def _same(a: Any, b: Any) -> bool:

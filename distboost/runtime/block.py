@@ -47,7 +47,8 @@ def _state(name: str, doc: str) -> Any:
     """Return a property for an array that is kept between questions."""
 
     def get(block: Block) -> np.ndarray:
-        return block.kept(name)
+        found = block.buffers.get(name)
+        return block.kept(name) if found is None else found
 
     def put(block: Block, array: np.ndarray) -> None:
         block.buffers[name] = array
@@ -193,9 +194,6 @@ class Block:
 
     def kept(self, name: str) -> np.ndarray:
         """Return an array as the last question left it."""
-        found = self.buffers.get(name)
-        if found is not None:
-            return found
         with self._loading:  # threads that share the work on a block do not read an array twice
             if name not in self.buffers and not self.load(name):
                 self.buffers[name] = self._new(name)

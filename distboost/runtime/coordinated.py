@@ -349,8 +349,9 @@ def _scale_of(statistic: Statistic, shifts: np.ndarray, before: np.ndarray, coun
     """Return the scale of a statistic if the weighting's shifts are at most `shifts`; they were those `before` the last step."""
     shift = statistic.shift(shifts.tolist())
     above = max(shift - statistic.shift(before.tolist()), 0.0)
-    available = most_bits(count.weight, statistic.wide)
-    return Scale(shift, statistic.bits(available, count.weight / count.n_rows, above))
+    weight = count.weight
+    available = most_bits(weight, statistic.wide)
+    return Scale(shift, statistic.bits(available, weight / count.n_rows, above))
 
 
 def _read(
