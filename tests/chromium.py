@@ -33,6 +33,10 @@ class Chromium:
             "--headless=new",
             "--no-sandbox",
             "--disable-gpu",
+            "--no-first-run",
+            "--disable-extensions",
+            "--disable-background-networking",
+            "--disable-component-update",
             "--remote-debugging-port=0",
             f"--user-data-dir={profile}",
         ]

@@ -228,7 +228,9 @@ class RowsCall(PageCall):
             is_over = desk.is_over(self.by)
             if new or had or is_over or not await self.service.news.wait(timedelta(seconds=PATIENCE)):
                 break
-        self.finish({"open": rows, "is_over": is_over, "cards": await self.service.cards(new)})
+        cards = await self.service.cards(new)
+        hints = {row: hint for row in rows if (hint := desk.hint(row)) is not None}
+        self.finish({"open": rows, "is_over": is_over, "cards": cards, "hints": hints})
 
 
 class CardCall(PageCall):

@@ -37,7 +37,8 @@ function showSent(problem = "") {
 // Rows.
 
 async function fill() {
-  if (isFilling || queue.length >= AHEAD) return;
+  const isFull = queue.length >= AHEAD && queue.every((row) => cards.get(row)?.hint);
+  if (isFilling || isFull) return;
   isFilling = true;
   try {
     const known = [...(current === null ? [] : [current]), ...queue];
@@ -45,6 +46,7 @@ async function fill() {
     const n = Math.min(AHEAD + 1 + pending.length, 400);
     const found = await get(`rows?n=${n}&have=${[...known, ...pending].join()}`);
     for (const card of found.cards) keep(card);
+    for (const [row, hint] of Object.entries(found.hints)) if (cards.has(+row)) cards.get(+row).hint ??= hint;
     const here = new Set([...known, ...pending, ...done]);
     queue.push(...found.open.filter((row) => !here.has(row) && cards.has(row)));
     if (current === null) next(found.is_over);
