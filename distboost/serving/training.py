@@ -25,7 +25,7 @@ from distboost.io.options import storage_options
 RANKED, MORE = 100, 500  # rows found at a time: by the committee, and at random for when those are used up
 PAUSE = 0.25  # seconds between two looks at the log
 RETRY = 10.0  # seconds after an error
-NICENESS = 10  # of this process: the server answers first
+NICENESS = 19  # of this process: the server answers first
 SETTLED = 5.0  # seconds after which fewer labels than a batch are learned from, too
 ADVICE_GROWTH = 1.1  # of the number of labels, after which they are judged again
 N_EXPLAINED = 30  # features of a row
