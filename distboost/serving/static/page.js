@@ -198,6 +198,7 @@ async function showTiles() {
   tiles = tiles.filter((card) => !done.has(card.row));
   tiles.forEach(keep);
   $("confirm").disabled = !tiles.length;
+  $("tiles").className = setup.image ? "" : "texts";
   $("tiles").replaceChildren(...tiles.map((card) => {
     const made = make("button", { type: "button", className: "tile", aria: { pressed: "true" } }, tile(card, setup));
     made.onclick = () => made.setAttribute("aria-pressed", String(made.getAttribute("aria-pressed") !== "true"));
