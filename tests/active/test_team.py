@@ -38,7 +38,7 @@ def taught(found, y, n=40):
 def test_what_would_be_asked_is_not_yet(two, problem):
     ann, bob = two
     for _ in range(2):  # the start; then by a committee
-        rows, audit, more = ann.ranked(10, 6)
+        rows, _, more = ann.ranked(10, 6)
         assert not {*rows.tolist()} & {*more.tolist()}
         assert (len(rows), len(more), ann.n_queries_) == (10, 6, bob.n_queries_)
         np.testing.assert_array_equal(bob.query(10), rows)
