@@ -33,13 +33,18 @@ class Chromium:
             "--headless=new",
             "--no-sandbox",
             "--disable-gpu",
+            "--no-first-run",
+            "--disable-extensions",
+            "--disable-background-networking",
+            "--disable-component-update",
             "--remote-debugging-port=0",
             f"--user-data-dir={profile}",
         ]
+        place = profile / "DevToolsActivePort"
+        place.unlink(missing_ok=True)  # of a browser that was killed
         self._process = subprocess.Popen(
             [program, *options, "about:blank"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        place = profile / "DevToolsActivePort"
         until(lambda: place.exists() and "\n" in place.read_text(), "Chromium")
         self._address = f"http://127.0.0.1:{place.read_text().split()[0]}"
 
@@ -61,26 +66,30 @@ class Tab:
 
     def __init__(self, address: str):
         self._loop = asyncio.new_event_loop()
-        self._socket = self._loop.run_until_complete(websocket_connect(address, max_message_size=2**28))
+        self._socket = self._loop.run_until_complete(self._connected(address))
         self._n = 0
 
     def send(self, method: str, **given: Any) -> Any:
         """Call a method of the protocol."""
         self._n += 1
-        self._socket.write_message(json.dumps({"id": self._n, "method": method, "params": given}))
-        while True:
-            text = self._loop.run_until_complete(asyncio.wait_for(self._read(), DEADLINE))
-            assert text is not None, "the browser has ended"
-            said = json.loads(text)
-            if said.get("id") == self._n:
-                assert "error" not in said, said
-                return said["result"]
+        message = json.dumps({"id": self._n, "method": method, "params": given})
+        said = self._loop.run_until_complete(asyncio.wait_for(self._answered(message), DEADLINE))
+        assert "error" not in said, said
+        return said["result"]
 
-    async def _read(self) -> Any:
-        return await self._socket.read_message()
+    async def _connected(self, address: str) -> Any:
+        return await websocket_connect(address, max_message_size=2**28)
+
+    async def _answered(self, message: str) -> Any:
+        await self._socket.write_message(message)
+        while (text := await self._socket.read_message()) is not None:
+            if (said := json.loads(text)).get("id") == self._n:
+                return said
+        raise AssertionError("the browser has ended")
 
     def open(self, url: str) -> None:
         self.send("Page.navigate", url=url)
+        self.wait(f"location.href === {json.dumps(url)} && document.readyState === 'complete'")
 
     def resize(self, width: int, height: int) -> None:
         self.send(
@@ -124,4 +133,4 @@ def until(condition: Any, what: str) -> None:
     end = time.monotonic() + DEADLINE
     while not condition():
         assert time.monotonic() < end, f"{what}: not within {DEADLINE:g} s"
-        time.sleep(0.02)
+        time.sleep(0.05)

@@ -29,7 +29,7 @@ def parse_labels(texts: dict[int, str], earlier: Sequence[Any], place: str) -> d
         if label is None:
             raise DataError(
                 f"{place} labels row {row} as {text!r}, but the labels so far, such as {earlier[0]!r}, are {_NAMES[kind]}. "
-                "Correct it; or, if labels are text, begin a new log and name all classes: ``classes``."
+                "Correct it; or, if labels are text, begin a new log that declares all classes: ``classes=...``"
             )
         found[row] = label
     return found

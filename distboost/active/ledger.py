@@ -275,7 +275,7 @@ class LabelLog:
 
     def read(self, header: dict[str, Any] | None = None) -> None:
         """Hear all complete lines that have been added."""
-        self._take(_content(self.path)[self._end - len(self._last) :], header)
+        self._take(_content(self.path, self._end - len(self._last)), header)
 
     def _take(self, content: bytes, header: dict[str, Any] | None) -> None:
         """Hear the lines of this content, which begins with the last line known."""
@@ -351,10 +351,10 @@ def read_header(log: str | os.PathLike[str]) -> dict[str, Any] | None:
         return _checked_header(path, records.from_line(content[: content.index(b"\n")]))
 
 
-def _content(path: Path) -> bytes:
-    """Return the content of a log."""
+def _content(path: Path, start: int = 0) -> bytes:
+    """Return the content of a log, from a byte on."""
     try:
-        return read_local(path, kind=StoreError)
+        return read_local(path, kind=StoreError, start=start)
     except FileNotFoundError:
         return b""
     except StoreError:

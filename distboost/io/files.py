@@ -116,16 +116,21 @@ def read(url: str, most: int | None = None, kind: type[Exception] = ModelFormatE
 
 
 def read_local(
-    path: str | os.PathLike[str], end: int | None = None, kind: type[Exception] = ModelFormatError
+    path: str | os.PathLike[str],
+    end: int | None = None,
+    kind: type[Exception] = ModelFormatError,
+    *,
+    start: int = 0,
 ) -> bytes:
-    """Read a local file, or its first `end` bytes."""
+    """Read a local file, or its bytes from `start` to `end`."""
     # Before opening: opening a device or a pipe may already have effects.
     _check_regular(os.stat(path).st_mode, path, kind)
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
     with open(descriptor, "rb") as file:
         found = os.fstat(descriptor)  # the path may lead to another file by now
         _check_regular(found.st_mode, path, kind)
-        return file.read(found.st_size if end is None else min(end, found.st_size))
+        file.seek(start)
+        return file.read(max((found.st_size if end is None else min(end, found.st_size)) - start, 0))
 
 
 def _check_regular(mode: int, path: str | os.PathLike[str], kind: type[Exception]) -> None:

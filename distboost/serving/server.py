@@ -14,6 +14,7 @@ from datetime import timedelta
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from socket import gethostname
+from threading import Thread
 from typing import Any
 
 from tornado.httpserver import HTTPServer
@@ -97,7 +98,8 @@ class TrainerProcess:
         context.Process(target=train, args=(theirs, self._log, options_in_force()), daemon=True).start()
         theirs.close()
         self._pipe, self._asked = ours, False
-        IOLoop.current().add_handler(ours.fileno(), self._read, IOLoop.READ)
+        # A thread waits for what comes: the process may take its time to say it.
+        Thread(target=self._listen, args=(ours, IOLoop.current()), daemon=True).start()
 
     def need(self) -> None:
         """Ask for more rows, once."""
@@ -106,19 +108,20 @@ class TrainerProcess:
             with suppress(OSError):
                 self._pipe.send(None)
 
-    def _read(self, descriptor: int, _: int) -> None:
-        assert self._pipe is not None
-        try:
-            found = self._pipe.recv()
-        except (EOFError, OSError):
-            IOLoop.current().remove_handler(descriptor)
-            self._pipe.close()
-            self._pipe = None
-            self._hear(Failed("The process that trains has ended. It is started again."))
-            IOLoop.current().call_later(RESTART, self.start)
-            return
+    def _listen(self, pipe: Connection, loop: IOLoop) -> None:
+        with suppress(EOFError, OSError):
+            while True:
+                loop.add_callback(self._take, pipe.recv())
+        loop.add_callback(self._restart)
+
+    def _take(self, found: Any) -> None:
         self._asked = False
         self._hear(found)
+
+    def _restart(self) -> None:
+        self._pipe = None
+        self._hear(Failed("The process that trains has ended. It is started again."))
+        IOLoop.current().call_later(RESTART, self.start)
 
 
 class Service:
@@ -228,7 +231,9 @@ class RowsCall(PageCall):
             is_over = desk.is_over(self.by)
             if new or had or is_over or not await self.service.news.wait(timedelta(seconds=PATIENCE)):
                 break
-        self.finish({"open": rows, "is_over": is_over, "cards": await self.service.cards(new)})
+        cards = await self.service.cards(new)
+        hints = {row: hint for row in rows if (hint := desk.hint(row)) is not None}
+        self.finish({"open": rows, "is_over": is_over, "cards": cards, "hints": hints})
 
 
 class CardCall(PageCall):

@@ -25,10 +25,10 @@ from distboost.io.options import storage_options
 RANKED, MORE = 100, 500  # rows found at a time: by the committee, and at random for when those are used up
 PAUSE = 0.25  # seconds between two looks at the log
 RETRY = 10.0  # seconds after an error
-NICENESS = 10  # of this process: the server answers first
+NICENESS = 19  # of this process: the server answers first
 SETTLED = 5.0  # seconds after which fewer labels than a batch are learned from, too
 ADVICE_GROWTH = 1.1  # of the number of labels, after which they are judged again
-N_EXPLAINED = 30  # features of a row
+EXPLAINED, N_FEATURES = 2 * RANKED, 30  # rows, and features of each
 
 
 class Ranked(NamedTuple):
@@ -109,10 +109,11 @@ def hints_of(learner: QueryByCommittee, ranked: Ranked) -> Hints:
     best = np.argsort(-P, axis=1, kind="stable")[:, :2]
     order: dict[int, list[tuple[int, float]]] = {}
     with suppress(DataError):  # an ensemble without trees has no explanation
-        values = shap_values(model, X.first(len(ranked.rows)))
-        for i, row in enumerate(ranked.rows):
+        explained = rows[:EXPLAINED].tolist()
+        values = shap_values(model, X.first(len(explained)))
+        for i, row in enumerate(explained):
             difference = values[i, :, best[i, 0]] - values[i, :, best[i, 1]]
-            features = np.argsort(-np.abs(difference), kind="stable")[:N_EXPLAINED]
+            features = np.argsort(-np.abs(difference), kind="stable")[:N_FEATURES]
             order[row] = [(int(d), float(difference[d])) for d in features if difference[d]]
     guesses = {
         row: (int(a), int(b), float(P[i, a]), float(P[i, b]))

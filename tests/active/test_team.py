@@ -38,6 +38,32 @@ def taught(found, y, n=40):
 # Who has which row.
 
 
+def test_what_would_be_asked_is_not_yet(two, problem):
+    ann, bob = two
+    for _ in range(2):  # the start; then by a committee
+        rows, _, more = ann.ranked(10, 6)
+        assert not {*rows.tolist()} & {*more.tolist()}
+        assert (len(rows), len(more), ann.n_queries_) == (10, 6, bob.n_queries_)
+        np.testing.assert_array_equal(bob.query(10), rows)
+        bob.teach(rows, problem[1][rows])
+
+
+def test_an_answer_is_recorded_once(two, log):
+    ann, bob = (found.ledger for found in two)
+    ann.teach([3], ["a"], "ann", 1.0, answer="one")
+    bob.teach([3], ["a"], "ann", 1.0, answer="one")
+    bob.correct([3], ["b"], "bob", answer="two")
+    ann.teach([3], ["a"], "ann", answer="one")
+    ann.skip([5], by="ann", answer="two")
+    assert (ann.labelled, ann.skipped) == ({3: "b"}, {})
+    with pytest.raises(DataError, match="answer is 'no name'"):
+        ann.skip([5], answer="no name")
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join([*lines, lines[-1]]))
+    with pytest.raises(StoreError, match="the answer 'two' was recorded before"):
+        bob.update()
+
+
 def test_people_get_different_rows(two, problem):
     ann, bob = two
     taught(ann, problem[1])

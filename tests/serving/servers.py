@@ -44,6 +44,8 @@ class Server:
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
+        self.process.stdout.close()
+        self.process.stderr.close()
 
     @property
     def ledger(self) -> Ledger:

@@ -69,7 +69,8 @@ function orderOf(card, setup) {
 function table(card, setup, showsGuess) {
   const speaks = showsGuess && card.hint?.order.length ? new Map(card.hint.order) : null;
   const most = speaks ? Math.max(...[...speaks.values()].map(Math.abs)) : 1;
-  const heads = ["Feature", "Value", "Percentile in the pool"].map((text) => make("th", { scope: "col" }, text));
+  const heads = ["Feature", "Value", "Percentile in the pool"].map((text, i) =>
+    make("th", { scope: "col", className: i === 1 ? "number" : "" }, text));
   if (speaks) heads.push(make("th", { scope: "col" }, "Speaks for"));
   for (const near of card.near) heads.push(make("th", { scope: "col", className: "near" }, make("small", {}, "like it"), ` ${near.label}`));
   const body = make("tbody");
@@ -118,7 +119,8 @@ export function shown(card, setup, showsGuess) {
 /** What a tile of the grid shows. */
 export function tile(card, setup) {
   if (card.image) return image(card.image, setup.image, `Row ${card.row}`);
-  if (card.shown.length) return make("span", {}, card.shown.map((one) => one.text).join(" · ").slice(0, 120));
+  const texts = card.shown.filter(({ kind }) => kind === "text").map(({ text }) => text);
+  if (texts.length) return make("span", {}, texts.join(" · ").slice(0, 160));
   const values = orderOf(card, setup).slice(0, 4).map((feature) => `${setup.features[feature]} ${number(card.values[feature])}`);
   return make("span", {}, values.join(", "));
 }

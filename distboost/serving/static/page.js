@@ -5,14 +5,14 @@ import { Outbox, call, get, token } from "./server.js";
 import { showWork } from "./work.js";
 
 const AHEAD = 8, TILES = 24, KEPT = 300; // rows that are here before they are needed, rows of the grid, cards that stay
-const LOOK = 4000; // milliseconds between two looks at the work
+const LOOK = 4000, SETTLED = 400; // milliseconds between two looks at the work, and from an answer to the next look
 const KEYS = [..."1234567890qwertyuiopasdfghjklzxcvbnm"];
 const TAKEN = new Set(["+", "-", "?"]); // as in files for `tell`: - skips, ? cannot tell
 
 const $ = (id) => document.getElementById(id);
 const cards = new Map(); // by row
 const done = new Set(); // rows that were answered here
-let setup, state = { classes: [], history: [], is_declared: true }, queue = [], current = null, since = 0, isFilling = false, added = [], mine = [];
+let setup, state = { classes: [], history: [], is_declared: true }, queue = [], current = null, since = 0, isFilling = false, added = [], mine = [], soon = 0;
 
 const outbox = new Outbox(showSent, (answer, why) => {
   for (const row of answer.rows) cards.delete(row);
@@ -28,13 +28,17 @@ function showSent(problem = "") {
   const kept = n ? `${n} ${n === 1 ? "answer is" : "answers are"} kept in this browser until it is back.` : "";
   $("sent").textContent = problem ? `${problem} ${kept}` : n ? "Sending …" : "All answers are stored.";
   $("sent").classList.toggle("problem", Boolean(problem));
-  if (!problem && !n) look();
+  if (!problem && !n) {
+    clearTimeout(soon);
+    soon = setTimeout(look, SETTLED);
+  }
 }
 
 // Rows.
 
 async function fill() {
-  if (isFilling || queue.length >= AHEAD) return;
+  const isFull = queue.length >= AHEAD && queue.every((row) => cards.get(row)?.hint);
+  if (isFilling || isFull) return;
   isFilling = true;
   try {
     const known = [...(current === null ? [] : [current]), ...queue];
@@ -42,6 +46,7 @@ async function fill() {
     const n = Math.min(AHEAD + 1 + pending.length, 400);
     const found = await get(`rows?n=${n}&have=${[...known, ...pending].join()}`);
     for (const card of found.cards) keep(card);
+    for (const [row, hint] of Object.entries(found.hints)) if (cards.has(+row)) cards.get(+row).hint ??= hint;
     const here = new Set([...known, ...pending, ...done]);
     queue.push(...found.open.filter((row) => !here.has(row) && cards.has(row)));
     if (current === null) next(found.is_over);
@@ -193,6 +198,7 @@ async function showTiles() {
   tiles = tiles.filter((card) => !done.has(card.row));
   tiles.forEach(keep);
   $("confirm").disabled = !tiles.length;
+  $("tiles").className = setup.image ? "" : "texts";
   $("tiles").replaceChildren(...tiles.map((card) => {
     const made = make("button", { type: "button", className: "tile", aria: { pressed: "true" } }, tile(card, setup));
     made.onclick = () => made.setAttribute("aria-pressed", String(made.getAttribute("aria-pressed") !== "true"));
