@@ -147,9 +147,9 @@ class Ledger(LabelState, Lessons):
         made = self.record("asked", still_free, by, until=until, **beside)
         return [] if made is None else records.rows_of(made)
 
-    def answer(self, name: str) -> Answer:
+    def answer(self, name: str) -> NamedAnswer:
         """Return an answer of this name: what it says is recorded once, however often it comes."""
-        return Answer(self, name)
+        return NamedAnswer(self, name)
 
     def seed(self, x: list[Any] | str, labels: Any, by: str | None = None) -> None:
         """Record labelled rows from outside the pool: their values, or where they are."""
@@ -234,8 +234,8 @@ class Ledger(LabelState, Lessons):
             raise other_work(path, *_difference(found, ours))
 
 
-class Answer(Lessons):
-    """An answer with a name, whose sender may send it again: see `Ledger.answer`."""
+class NamedAnswer(Lessons):
+    """An answer whose sender may send it again: see `Ledger.answer`."""
 
     def __init__(self, ledger: Ledger, name: str):
         self._ledger, self._name = ledger, name

@@ -46,6 +46,8 @@ class Server:
         self.process.wait()
         self.process.stdout.close()
         self.process.stderr.close()
+        self.process.stdout.close()
+        self.process.stderr.close()
 
     @property
     def ledger(self) -> Ledger:
