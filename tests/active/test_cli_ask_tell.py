@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import inspect
-import re
-import shlex
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
 import distboost
 from distboost.active import QueryByCommittee, resume
 from distboost.active.strategies import STRATEGIES
-from distboost.cli import active_options, main
+from distboost.cli import active_options
 from tests.active.commands import SMALL, asked, begun, fail, label, run, sheet
 
 NAMES = np.array(["blue", "green", "red"])
@@ -188,33 +184,6 @@ def test_status(data, files, blobs):
         assert any(line.split()[1:4:2] == [str(name), str(counts[name])] for line in output.splitlines()), (
             output
         )
-
-
-def test_the_recipe_of_the_documentation_works(tmp_path, monkeypatch):
-    """Block by block: that of the shell in this process, and that which stands for a person."""
-    pytest.importorskip("matplotlib")
-    monkeypatch.chdir(tmp_path)
-    page = (Path(__file__).parents[2] / "docs/active-learning.md").read_text()
-    recipe = page[page.index("## On the command line") :]
-    commands = []
-    for kind, block in re.findall(r"^```(python|bash)\n(.*?)^```$", recipe, re.MULTILINE | re.DOTALL):
-        if kind == "python":
-            exec(block, {})
-            continue
-        for line in block.replace("\\\n", " ").splitlines():
-            program, *arguments = shlex.split(line, comments=True)
-            if "simulate" in arguments:  # as it is, it takes half a minute
-                arguments += ["--repeats", "1", "--max-labels", "60"]
-            result = CliRunner().invoke(main, arguments)
-            assert result.exit_code == 0, result.output
-            assert program == "distboost"
-            commands.append(arguments[1])
-    assert commands == [
-        *["ask", "tell", "ask", "status", "advise", "model", "--model"],
-        *["ask", "ask", "tell", "export", "log", "simulate"],
-    ]
-    assert resume("digits.log").labelled_.shape == (50,)
-    assert Path("curves.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_pool_of_parquet(data, files, blobs, tmp_path):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import zarr
 
 import distboost
 from distboost.active import QueryByCommittee, resume
+from distboost.active.records import to_line
 from tests.active.commands import SMALL, asked, begun, fail, label, run
 
 
@@ -19,6 +22,15 @@ def test_no_log(data, files, tmp_path):
     ):
         assert "no log of labels" in fail(*command, "--log", files[1])
     assert not files[1].exists()
+
+
+def test_a_strategy_that_is_gone(data, files):
+    log, _, _ = begun(data, files)
+    header, *others = log.read_text().splitlines()
+    log.write_text("\n".join([to_line({**json.loads(header[9:]), "strategy": "votes"})[:-1], *others, ""]))
+    assert "asks by votes" in (error := fail("ask", *files, "--more"))
+    assert error.endswith("or one of these: --strategy")
+    run("ask", *files, "--more", "--strategy", "margin")
 
 
 def test_no_committee_yet(data, files, tmp_path):

@@ -60,7 +60,8 @@ def do(line):
     found.run(arrays["y"], max_labels=%d)
 
 def team(found, y):
-    "Ann gets two labels of each batch wrong and skips a row, Bob corrects them; in the end, two labels are withdrawn."
+    "Ann gets two labels of each batch wrong and skips a row, Bob corrects them. Then he has second opinions, one of which Ann"
+    "refuses, and withdraws two labels."
     while True:
         asked, labelled = found.asked_of("ann"), found.labelled_
         wrong = labelled[found.labels_ != y[labelled]]
@@ -77,6 +78,12 @@ def team(found, y):
             found.lease(by="ann")
         elif any("withdrawn" in event for event in found.ledger.events):
             return
+        elif len(again := found.asked_of("bob")):
+            found.teach(again, [(y[again[0]] + 1) %% 4, *y[again[1:]]], by="bob")
+        elif found.ledger.conflicts:
+            found.correct(found.ledger.conflicts, y[found.ledger.conflicts], by="ann")
+        elif not any("again" in event for event in found.ledger.events):
+            found.lease(2, by="bob", overlap=1.0)
         else:
             found.withdraw(labelled[:2], by="bob")
 """ % (N_INITIAL, BATCH, BUDGET)  # noqa: UP031 (it has braces of its own)
@@ -170,7 +177,7 @@ def test_killed_again_and_again(strategy, sessions, whole, tmp_path):
 def test_killed_at_lines_of_a_team(moment, sessions, whole, tmp_path):
     """A lease, labels, their correction, and what was withdrawn: nothing is lost, and nothing happens twice."""
     lines = whole("team").splitlines(keepends=True)
-    kinds = ["asked", "taught", "corrected", "skipped", "unsure", "withdrawn"]
+    kinds = ["asked", "taught", "corrected", "skipped", "unsure", "again", "withdrawn"]
     places = {
         kind: next(n for n, line in enumerate(lines, 1) if f'"{kind}"'.encode() in line) for kind in kinds
     }

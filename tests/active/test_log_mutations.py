@@ -54,6 +54,8 @@ def logs(pool, tmp_path_factory):
         lease = learner.lease(3, by="ann")
         learner.skip(lease[:1], "broken", by="ann").unsure(lease[1:2], by="ann")
         learner.batch_size = 5
+        again = learner.lease(2, by="bob", overlap=1.0)
+        learner.teach(again, labels[again[::-1]], by="bob")
         if name != "a committee that grows":
             learner.correct(rows[1:2], labels[rows[1:2]], by="bob").withdraw(rows[2:3]).seed(
                 np.eye(2, 4), labels[:2]
@@ -152,6 +154,14 @@ WRONG = {
     "a time before all": more({"taught": {"rows": [59], "labels": [1]}, "at": -1.0}),
     "a lease of labels": more({"taught": {"rows": [59], "labels": [1]}, "until": 2e9}),
     "a lease that is text": more({"asked": [59], "until": "later"}),
+    "asked again for what has no label": more({"asked": [59], "again": [59], "by": "ann"}),
+    "asked again for one's own": lambda records: records.append(
+        {"asked": first(records, "taught")["rows"][:1], "again": first(records, "taught")["rows"][:1]}
+    ),
+    "asked again for text": more({"asked": [], "again": "59"}),
+    "a second opinion that nobody asked for": lambda records: records.append(
+        {"taught": {"rows": first(records, "taught")["rows"][:1], "labels": [1]}, "by": "bob"}
+    ),
     "corrected what was not taught": more({"corrected": {"rows": [59], "labels": [1]}}),
     "corrected to no class": lambda records: records.append({"corrected": {**first(records, "taught"), "labels": [9] * 7}}),
     "withdrawn what nobody knows": more({"withdrawn": [59]}),
@@ -396,7 +406,22 @@ def altered(place, rng):
             del place[name]
         elif way == 1 and isinstance(place, dict):
             place[
-                str(rng.choice(["more", "n_jobs", "pool", "checkpoint", "classes", "by", "at", "until"]))
+                str(
+                    rng.choice(
+                        [
+                            "more",
+                            "n_jobs",
+                            "pool",
+                            "checkpoint",
+                            "classes",
+                            "by",
+                            "at",
+                            "until",
+                            "again",
+                            "audit",
+                        ]
+                    )
+                )
             ] = strange(rng)
         else:
             place[name] = strange(rng)
