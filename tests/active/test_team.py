@@ -50,14 +50,14 @@ def test_what_would_be_asked_is_not_yet(two, problem):
 
 def test_an_answer_is_recorded_once(two, log):
     ann, bob = (found.ledger for found in two)
-    ann.teach([3], ["a"], "ann", 1.0, answer="one")
-    bob.teach([3], ["a"], "ann", 1.0, answer="one")
-    bob.correct([3], ["b"], "bob", answer="two")
-    ann.teach([3], ["a"], "ann", answer="one")
-    ann.skip([5], by="ann", answer="two")
+    ann.answer("one").teach([3], ["a"], "ann", 1.0)
+    bob.answer("one").teach([3], ["a"], "ann", 1.0)
+    bob.answer("two").correct([3], ["b"], "bob")
+    ann.answer("one").teach([3], ["a"], "ann")
+    ann.answer("two").skip([5], by="ann")
     assert (ann.labelled, ann.skipped) == ({3: "b"}, {})
     with pytest.raises(DataError, match="answer is 'no name'"):
-        ann.skip([5], answer="no name")
+        ann.answer("no name").skip([5])
     lines = log.read_bytes().splitlines(keepends=True)
     log.write_bytes(b"".join([*lines, lines[-1]]))
     with pytest.raises(StoreError, match="the answer 'two' was recorded before"):
