@@ -148,7 +148,7 @@ WAYS: dict[str, Callable[[Pool, int], Steps]] = {
     RANDOM: partial(ours, start="random", strategy="random"),
     PEER: partial(scikit_activeml, classifier=TREES, method="margin_sampling"),
     "random start": partial(ours, start="random"),
-    "diversity 5": partial(ours, diversity=5),
+    "diversity 1": partial(ours, diversity=1),
     "entropy": partial(ours, strategy="entropy"),
     "averaged-margin": partial(ours, strategy="averaged-margin"),
     "GD-MCBoost, random start": partial(ours, estimator=GDMCBoostClassifier, start="random", diversity=1),

@@ -26,6 +26,7 @@ FINAL = "default, final model"
 ABOVE = 0.01  # the target's distance from the error with all labels
 SHOWN = (50, 100, 150, 300, 500)  # labels
 SECONDS = (0.5, 1.0, 2.0)
+KINDS = {"rare": (100, 150, 300), "near-copies": (150, 250, 500)}
 COLUMNS = 5
 
 
@@ -86,33 +87,37 @@ def percent(value: float, digits: int = 1) -> str:
 
 
 def labels_table(found: Found) -> str:
-    """Labels to the target, for each table: means, and how many runs have reached it if not all."""
-    rows = []
-    for name in found.names:
-        goal, cells = found.target(name), []
-        for way in (FINAL, *found.ways):
+    """Labels to the target, a line for each way: means, and how many runs have reached it if not all."""
+    rows = [["error % aimed at", *(percent(found.target(name)) for name in found.names)]]
+    for way in (FINAL, *found.ways):
+        cells = []
+        for name in found.names:
             errors = found.finals(name) if way == FINAL else found.errors(name, way)
-            if not len(errors):
-                cells.append("")
-                continue
-            n_reached = int((errors.min(axis=1) <= goal + 1e-12).sum())
+            n_reached = int((errors <= found.target(name) + 1e-12).any(axis=-1).sum())
             beside = "" if n_reached == len(errors) else f" ({n_reached} of {len(errors)})"
-            cells.append(f"{found.labels_to(errors, goal).mean():.0f}{beside}")
-        rows.append([name, percent(goal), *cells])
-    return table(["labels to", "error %", FINAL, *found.ways], rows)
+            cells.append(
+                f"{found.labels_to(errors, found.target(name)).mean():.0f}{beside}" if len(errors) else ""
+            )
+        rows.append([way, *cells])
+    return table(["labels", *found.names], rows)
 
 
 def area_table(found: Found) -> str:
-    """The mean error from the first to the last number of labels, with its standard error."""
+    """The mean error from the first to the last number of labels, a line for each way, and standard errors."""
     rows = []
-    for name in found.names:
-        cells = []
-        for way in found.ways:
-            area = found.area(found.errors(name, way)) if found.seeds(name, way) else np.zeros(0)
-            spread = f" ± {percent(area.std(ddof=1) / len(area) ** 0.5)}" if len(area) > 1 else ""
-            cells.append(percent(area.mean()) + spread if len(area) else "")
-        rows.append([name, *cells])
-    return table(["mean error %", *found.ways], rows)
+    for way in found.ways:
+        areas = [
+            found.area(found.errors(name, way)) if found.seeds(name, way) else [] for name in found.names
+        ]
+        rows.append([way, *(_with_error(area) for area in areas)])
+    return table(["mean error %", *found.names], rows)
+
+
+def _with_error(values: Any) -> str:
+    if not len(values):
+        return ""
+    spread = f" ± {percent(np.std(values, ddof=1) / len(values) ** 0.5)}" if len(values) > 1 else ""
+    return percent(float(np.mean(values))) + spread
 
 
 def ratio(found: Found, way: str) -> list[float]:
@@ -178,23 +183,22 @@ def ways_table(found: Found) -> str:
 
 
 def kinds_table(found: Found) -> str:
-    """Rows of the rare class, and distinct rows, among the labelled ones."""
+    """Rows of the rare class, and distinct rows, among the labelled ones: a line for each way."""
+    wanted = [(name, n) for name in KINDS if name in found.names for n in KINDS[name]]
     rows = []
-    for name in ("rare", "near-copies"):
-        for n in (150, 300, 500) if name in found.names else ():
-            at = int(np.flatnonzero(found.labels == n)[0])
-            cells = []
-            for way in found.ways:
-                kinds = found.values(name, way, "kinds")
-                cells.append(f"{kinds[:, at].mean():.1f}" if len(kinds) else "")
-            rows.append([f"{name}, {n} labels", *cells])
-    return table(["", *found.ways], rows)
+    for way in found.ways:
+        kinds = [found.values(name, way, "kinds") for name, _ in wanted]
+        at = [int(np.flatnonzero(found.labels == n)[0]) for _, n in wanted]
+        rows.append(
+            [way, *(f"{k[:, i].mean():.1f}" if len(k) else "" for k, i in zip(kinds, at, strict=True))]
+        )
+    return table(["rows", *(f"{name}, {n} labels" for name, n in wanted)], rows)
 
 
 def verdicts(found: Found) -> list[str]:
     """What the figures say of the defaults, table by table."""
     lines = []
-    for other in (RANDOM, PEER, BEFORE, "random start", "diversity 5"):
+    for other in (RANDOM, PEER, BEFORE, "random start", "diversity 1"):
         if other not in found.ways:
             continue
         cells = []
