@@ -145,10 +145,12 @@ def goals_ratio(found: Found, way: str, final: bool = False) -> list[float]:
 
 
 def ways_table(found: Found) -> str:
-    """All tables together, a line for each way."""
+    """All tables together, a line for each way that was measured on all."""
     rows = []
     for way in found.ways:
         names = [name for name in found.names if found.seeds(name, way)]
+        if len(names) < len(found.names):
+            continue
         seeds = min(len(found.seeds(name, way)) for name in names)
         at = [int(np.flatnonzero(found.labels == n)[0]) for n in SHOWN]
         means = np.mean([found.errors(name, way).mean(axis=0)[at] for name in names], axis=0)
