@@ -80,7 +80,7 @@ def scikit_activeml(table: Pool, seed: int, classifier: Any, method: str) -> Ste
 
 
 def modal(table: Pool, seed: int, classifier: Any) -> Steps:
-    """Its default query, `uncertainty_sampling`. A new learner for each batch: `teach` needs an older scikit-learn than 1.8."""
+    """Its default query, `uncertainty_sampling`. A new learner for each batch: `teach` fails with scikit-learn 1.9.1."""
     from modAL.models import ActiveLearner
 
     split, labelled = table.split, random_start(table, seed)
