@@ -38,7 +38,7 @@ from distboost.active.pool_search import PoolSearch
 from distboost.active.records import SETTINGS, checked_labels
 from distboost.active.scoring import BlockQuery
 from distboost.active.seeds import as_recorded, read_seeds
-from distboost.active.selection import select_diverse
+from distboost.active.selection import select_distinct, select_diverse
 from distboost.active.starting import START_ROWS, central_rows
 from distboost.active.strategies import RANDOM, STRATEGIES, Function, committee_of, name_of
 from distboost.data.source import warn_about
@@ -53,10 +53,7 @@ from distboost.io.publishing import publish
 from distboost.io.urls import url_of
 from distboost.kernels.random import QUERIED_PART, QUERY, key, uniforms
 
-SMALL_BATCH, AUTO_DIVERSITY = (
-    20,
-    5,
-)  # rows of a batch in which near-duplicates are rare; the diversity of larger ones
+AUTO_CANDIDATES = 10  # for each row of a batch, so that near-copies leave some
 STARTS = ("kmeans", "random")
 MOST_HOURS = 10**5  # of a lease
 
@@ -102,8 +99,9 @@ class QueryByCommittee(Lessons):
         other rows if the pool is in memory or one chunk. "random" chooses from all rows.
     diversity : int or "auto", default="auto"
         Above 1: take `diversity` times as many of the most useful rows as are wanted, and choose from them rows that the
-        committee scores as differently as possible. This avoids near-duplicates in a batch. "auto" is 5 for batches of more than
-        20 rows, else 1. "random" scores no rows, and ignores this.
+        committee scores as differently as possible. 1 is algorithm 4. "auto": the most useful rows, but none that the committee
+        scores nearly as another of the batch, while 10 times as many have others; for GAMBLE, 1. "random" scores no rows, and
+        ignores this.
     audit : float, default=0.0
         The share of the rows asked for that are drawn at random, in all queries after the first. They stand for the pool:
         `advice` estimates the error from them. A tenth is usual.
@@ -614,11 +612,12 @@ class QueryByCommittee(Lessons):
 
     def _most_useful(self, n: int, by: str | None) -> np.ndarray:
         """Return the n rows of highest utility (algorithm 4, lines 4 to 6)."""
-        diversity = (
-            (AUTO_DIVERSITY if n > SMALL_BATCH else 1) if self.diversity == "auto" else int(self.diversity)
-        )
+        committee, diversity = committee_of(self.estimator_), self.diversity
+        leaves_out_copies = diversity == "auto" and not committee.takes_first
+        if diversity == "auto":
+            diversity = AUTO_CANDIDATES if leaves_out_copies else 1
         query = BlockQuery(
-            committee=committee_of(self.estimator_),
+            committee=committee,
             strategy=self.strategy,
             n_best=n * diversity,
             place=self.pool.place,
@@ -627,6 +626,8 @@ class QueryByCommittee(Lessons):
         )
         with phases_shown(self.verbose) if self.phases is None else nullcontext(self.phases) as phases:
             found = self._pool_search().best(query, self.ledger.excluded(by), phases)
+        if leaves_out_copies:
+            return select_distinct(found, n).rows
         return (found if diversity == 1 else select_diverse(found, n)).rows
 
     def _pool_search(self) -> PoolSearch:

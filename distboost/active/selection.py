@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
+NEAR = 0.1  # of the median distance between candidates: nearer rows are copies
+
 
 class RankedRows(NamedTuple):
     """Rows in order of utility, the most useful first. Of equally useful ones, the smallest lot comes first.
@@ -59,3 +61,21 @@ def select_diverse(candidates: RankedRows, k: int) -> RankedRows:
         distance = np.minimum(distance, cdist(F, F[[farthest]])[:, 0])
         distance[chosen] = -1
     return RankedRows(*(values[chosen] for values in candidates))
+
+
+def select_distinct(candidates: RankedRows, k: int) -> RankedRows:
+    """Return the k most useful candidates none of which nearly equals another one; copies fill up where these are too few.
+
+    The distance of two rows is that of the committee's scores, as for `select_diverse`. The median is that of pairs of rows that
+    are half of the candidates apart in order, for copies follow each other.
+    """
+    F, half = candidates.scores, len(candidates.scores) // 2
+    limit = NEAR * float(np.median(np.linalg.norm(F[half : 2 * half] - F[:half], axis=1))) if half else 0.0
+    chosen: list[int] = []
+    is_left = np.full(len(F), True)
+    while len(chosen) < k and is_left.any():
+        row = int(is_left.argmax())
+        chosen.append(row)
+        is_left &= cdist(F, F[[row]])[:, 0] > limit
+    order = np.append(chosen, np.setdiff1d(np.arange(len(F)), chosen)).astype(np.int64)[:k]
+    return RankedRows(*(values[order] for values in candidates))

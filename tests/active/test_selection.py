@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distboost.active import drawing
+from distboost.active import QueryByCommittee, drawing
 from distboost.active.drawing import random_rows, rows_between
-from distboost.active.selection import RankedRows, select_diverse
+from distboost.active.selection import RankedRows, select_distinct, select_diverse
 
 UTILITIES = st.lists(
     st.sampled_from([-np.inf, -1.5, -0.0, 0.0, 1e-300, 2.0, np.inf]), min_size=1, max_size=40
@@ -90,3 +90,26 @@ def test_random_rows_are_any():
 def test_seen_within(seen, first, stop):
     found = rows_between(np.array(sorted(seen), np.int64), first, stop)
     assert found.tolist() == [row for row in sorted(seen) if first <= row < stop]
+
+
+def test_a_batch_has_no_near_copies_by_default():
+    rng = np.random.default_rng(0)
+    kinds = rng.permutation(np.repeat(np.arange(100), 10))
+    X = rng.standard_normal((100, 5))[kinds] + 1e-4 * rng.standard_normal((1000, 5))
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    first = np.unique(kinds, return_index=True)[1][:20]
+    distinct = {}
+    for diversity in ("auto", 1):
+        learner = QueryByCommittee(None, X, diversity=diversity).teach(first, y[first])
+        distinct[diversity] = len(set(kinds[learner.query(10)]))
+    assert distinct["auto"] >= 8
+    assert distinct[1] <= 3
+
+
+@given(st.lists(st.integers(0, 3), max_size=25), st.integers(1, 30))
+def test_the_most_useful_distinct_rows_come_first_then_copies(scores, k):
+    F = np.array(scores, float).reshape(-1, 1)
+    n = len(F)
+    rows = select_distinct(RankedRows(-np.arange(n, dtype=float), np.zeros(n), np.arange(n), F), k).rows
+    first = sorted(np.unique(F, return_index=True)[1].tolist())
+    assert rows.tolist() == (first + [row for row in range(n) if row not in first])[:k]
