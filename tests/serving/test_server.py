@@ -246,7 +246,7 @@ def test_images_of_an_array_and_parquet(server_of, tmp_path):
     [
         (("--image", "3x3"), "3x3 has 9 values, but rows have 4"),
         (("--show", "short.csv"), "2 rows, but the pool has 240"),
-        (("--show", "none.csv"), "no file 'none.csv'"),
+        (("--show", "none.csv"), "there is no file"),
         (("--people", "ann,ann"), "each person once"),
         (("--port", "{taken}"), "Pass another port"),
     ],
