@@ -19,7 +19,7 @@ pytestmark = [
     ),
 ]
 
-ROW = "document.querySelector('#row').textContent"
+ROW = "document.querySelector('#row')?.textContent"
 HAS_ROW = f"/^Row \\d+/.test({ROW})"
 IS_SENT = "document.querySelector('#sent').textContent === 'All answers are stored.'"
 
@@ -75,8 +75,9 @@ def test_answers_wait_for_the_server(server_of, browser):
     server.kill()
     rows += [answer(tab, "2") for _ in range(3)]
     tab.wait("document.querySelector('#sent').textContent.includes('3 answers are kept')")
-    tab.send("Page.reload")
+    tab.send("Page.reload")  # there is no page then
     server.start()
+    tab.open(server.urls["ann"])
     tab.wait(HAS_ROW)
     tab.wait(IS_SENT)
     rows.append(answer(tab, "0"))
@@ -99,6 +100,7 @@ def test_many_at_once_and_new_classes(server_of, browser, pool):
     tab.value(
         f"document.querySelector('#new-name').value = {names[y[row]]!r}; document.querySelector('#create').click()"
     )
+    tab.wait(f"!/^Row {row}\\b/.test({ROW})")
     tab.wait(IS_SENT)
     assert server.ledger.labelled == {row: names[y[row]]}
     ann.answer(*(label([row], names[y[row]]) for row in ann.rows(20)))
@@ -110,6 +112,7 @@ def test_many_at_once_and_new_classes(server_of, browser, pool):
     tab.value("document.querySelector('.tile').click()")
     n = tab.value("document.querySelectorAll('.tile').length")
     tab.value("document.querySelector('#confirm').click()")
+    tab.wait("document.querySelector('#last').textContent.includes('rows: tree')")
     tab.wait(IS_SENT)
     [told] = [
         event for event in server.ledger.events if kind_of(event) == "taught" and len(rows_of(event)) > 1
