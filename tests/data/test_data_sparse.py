@@ -373,10 +373,10 @@ def test_only_the_chunks_of_a_part_are_read(kind, tmp_path):
         else [(0, N, (0, first)), (0, N, (last, axis.length))]
     )
     begun = [source.part(*part) for part in parts]
-    n_chunks = -(-X.nnz // 64)
-    assert n_chunks > 4
+    n_needed, n_chunks = (-(-int(n) // 64) for n in store["X/indptr"][[first, -1]])
+    assert 0 < n_needed < n_chunks
     for name in ("data", "indices"):
-        for chunk in range(2, n_chunks):
+        for chunk in range(n_needed, n_chunks):
             (tmp_path / "a/X" / name / "c" / str(chunk)).unlink()
     assert load(begun[0]).shape == begun[0].shape
     with pytest.raises(StoreError, match="was in the store when it was listed"):
