@@ -104,7 +104,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    for name, default in {"cells": 6000, "genes": 1000, "types": 12, "rounds": 60}.items():
+    for name, default in {"cells": 4000, "genes": 500, "types": 12, "rounds": 40}.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--memory-limit", help="of the training, such as 2GB")
     parser.add_argument("--out", type=Path, help="where to write the stores (default: a temporary folder)")
