@@ -39,7 +39,7 @@ class Tissue:
         common = random.gamma(0.4, 1.0, n_genes)
         self.rates = np.tile(common * STORED / common.mean(), (n_types, 1))
         for rates in self.rates:
-            rates[random.choice(n_genes, MARKERS, replace=False)] += random.gamma(2.0, 0.4, MARKERS)
+            rates[random.choice(n_genes, MARKERS, replace=False)] += random.gamma(2.0, 0.12, MARKERS)
         self.genes = [f"gene {d}" for d in range(n_genes)]
         self.types = np.array([f"type {k}" for k in range(n_types)])
 
