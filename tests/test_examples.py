@@ -109,3 +109,13 @@ def test_letter_report(tmp_path):
     done = run_example("letter_report", "--rounds", "2", "--out", str(tmp_path / "report.html"))
     assert done.returncode == 0, done.stderr
     assert "<title>Letter recognition</title>" in (tmp_path / "report.html").read_text()
+
+
+def test_cells(tmp_path):
+    done = run_example(
+        "cells", "--cells", "1200", "--genes", "200", "--types", "4", "--rounds", "10", "--memory-limit", "1GB",
+        "--out", str(tmp_path), "--picture", str(tmp_path / "cells.png"),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout.split("accuracy ")[1].split("%")[0]) > 50
+    assert (tmp_path / "cells.png").stat().st_size > 1000

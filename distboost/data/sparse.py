@@ -88,6 +88,16 @@ class SparseRows:
         )
 
 
+def sound(matrix: Any, what: str) -> Any:
+    """Return a matrix of scipy.sparse as CSR; raise DataError if an index is out of range: scipy itself would not notice."""
+    try:
+        if hasattr(matrix, "check_format"):  # formats that are compressed
+            matrix.check_format(full_check=True)
+    except ValueError as error:
+        raise DataError(f"{what} is no valid sparse matrix: {error}. Make it again.") from error
+    return matrix.tocsr()
+
+
 def rows_together(rows: Any, most: int) -> int:
     """Return how many rows to use together: `most`, unless they are to become dense, and would take more memory."""
     if not isinstance(rows, SparseRows):
@@ -136,22 +146,12 @@ class StoredEntries:
 
 
 class SparseSource(Source):
-    """Rows in compressed form in this process's memory.
-
-    Raises
-    ------
-    DataError
-        If `matrix` is damaged.
-    """
+    """Rows in compressed form in this process's memory."""
 
     is_near = True
     copies = 0
 
     def __init__(self, matrix: Any, place: str):
-        try:
-            matrix.check_format(full_check=True)
-        except ValueError as error:
-            raise DataError(f"{place} is no valid sparse matrix: {error}. Make it again.") from error
         self._rows, self.place = SparseRows(matrix, place), place
         self.shape, self.dtype = self._rows.shape, self._rows.dtype
         self.axes = tuple(Axis(length, 1) for length in self.shape)

@@ -33,7 +33,7 @@ from scipy.sparse import hstack, issparse, vstack
 from distboost.data.axes import Axis, Bounds, spans
 from distboost.data.labels import joined_type
 from distboost.data.source import BoxSource, Source, assembled, load
-from distboost.data.sparse import SparseRows
+from distboost.data.sparse import SparseRows, sound
 from distboost.errors import ClusterError, DataError, DistboostError
 from distboost.inputs.array import unmasked
 from distboost.inputs.base import BLOCK_BYTES, LazyInput, is_instance
@@ -189,7 +189,9 @@ class Declared(NamedTuple):
         DataError
             Unless they have this shape, and values of this sort.
         """
-        values = chunk.tocsr() if self.of_features and issparse(chunk) else dense(chunk, self.block)
+        values = (
+            sound(chunk, self.block) if self.of_features and issparse(chunk) else dense(chunk, self.block)
+        )
         if values.shape != self.shape:
             raise DataError(
                 f"{self.block} was computed to the shape {values.shape}, but the dask array says {self.shape}. Pass the function "
@@ -230,7 +232,8 @@ def dense(chunk: Any, what: str) -> np.ndarray:
 
 def block_rows(block: Any) -> np.ndarray | SparseRows:
     """Return a computed block of X, whose type nobody has declared."""
-    return SparseRows(block.tocsr(), "X") if issparse(block) else dense(block, "a block of X")
+    what = "a block of X"
+    return SparseRows(sound(block, what), what) if issparse(block) else dense(block, what)
 
 
 def no_dense_array(what: str, kind: type) -> DataError:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import issparse, vstack
 
 from distboost.data.source import Source
-from distboost.data.sparse import SparseSource
+from distboost.data.sparse import SparseSource, sound
 from distboost.errors import DataError
 from distboost.inputs.array import NUMBERS, checked_numbers
 from distboost.inputs.base import Input, NearInput
@@ -18,7 +18,7 @@ class SparseInput(NearInput):
     """A matrix or an array of scipy.sparse. An entry that is not stored is 0."""
 
     def __init__(self, data: Any, place: str, names: np.ndarray | None = None):
-        super().__init__(data.tocsr() if data.ndim == 2 else data, place, names)
+        super().__init__(sound(data, place) if data.ndim == 2 else data, place, names)
 
     @classmethod
     def recognises(cls, data: Any) -> bool:

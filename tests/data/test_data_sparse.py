@@ -271,9 +271,21 @@ def test_infinite_values_and_shapes():
     ):
         with pytest.raises(DataError, match=rf"infinite.*row {row}, column {X.indices[5]}: -inf"):
             call()
-    X.indices[7] = 99
-    with pytest.raises(DataError, match="no valid sparse matrix"):
-        model().fit(X, y)
+    X.data[5], X.indices[7] = 1, 99
+    fitted = model().fit(np.zeros(X.shape), y)
+    for call in (
+        lambda: model().fit(X, y),
+        lambda: fitted.predict(X),
+        lambda: fitted.predict(scipy.sparse.csc_array((X.data, X.indices, X.indptr), shape=X.shape[::-1])),
+        lambda: model().fit(damaged_blocks(X), y),
+        lambda: fitted.predict(damaged_blocks(X)).compute(),
+    ):
+        with pytest.raises(DataError, match="no valid sparse matrix"):
+            call()
+
+
+def damaged_blocks(X):
+    return da.zeros(X.shape, chunks=X.shape).map_blocks(lambda block: X.copy(), dtype=X.dtype, meta=X[:0])
 
 
 def test_folds_and_committees(tmp_path):
@@ -346,3 +358,26 @@ def zarr_matrix(group):
     found = CSRDataset(np.zeros((0, 0)))
     found.group = group
     return found
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc"])
+def test_only_the_chunks_of_a_part_are_read(kind, tmp_path):
+    X, _, _, names = table(4)
+    store = in_anndata(X, names, tmp_path / "a", kind=kind)
+    source = adapter_of(store["X"], "X").features()
+    axis = source.axes[kind == "csc"]
+    first, last = axis.cuts[1], axis.cuts[-2]
+    parts = (
+        [(0, first), (last, axis.length)]
+        if kind == "csr"
+        else [(0, N, (0, first)), (0, N, (last, axis.length))]
+    )
+    begun = [source.part(*part) for part in parts]
+    n_needed, n_chunks = (-(-int(n) // 64) for n in store["X/indptr"][[first, -1]])
+    assert 0 < n_needed < n_chunks
+    for name in ("data", "indices"):
+        for chunk in range(n_needed, n_chunks):
+            (tmp_path / "a/X" / name / "c" / str(chunk)).unlink()
+    assert load(begun[0]).shape == begun[0].shape
+    with pytest.raises(StoreError, match="was in the store when it was listed"):
+        load(begun[1])
