@@ -26,6 +26,7 @@ BASELINES = {
     "adaboost-ecc": "distboost.algorithms.classic.adaboost_ecc.AdaBoostECC",
     "adaboost-mo": "distboost.algorithms.classic.committees.AdaBoostMO",
     "samme": "distboost.algorithms.classic.class_votes.SAMME",
+    "samme-r": "distboost.algorithms.classic.class_votes.SAMMER",
     "gentle-adaboost": "distboost.algorithms.classic.committees.GentleAdaBoost",
     "gradboost": "distboost.algorithms.classic.gradboost.GradBoost",
     "multiboost": "distboost.algorithms.classic.multiboost.MultiBoost",

@@ -57,6 +57,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "adaboost-ecc": {"colorings": {"colorings": HALVES * (MOST_ROUNDS // 3)}, "depth 2": {"max_depth": 2}},
     "adaboost-mo": {"depth 2": {"max_depth": 2}},
     "samme": {"depth 2": {"max_depth": 2}},
+    "samme-r": {"best first": {"max_depth": None, "max_leaf_nodes": 4}},
     "gentle-adaboost": {"4 leaves": {"max_depth": None, "max_leaf_nodes": 4}},
     "gradboost": {"penalty": {"penalty": 0.01}},
     "multiboost": {"logistic": {"loss": "logistic", "nu": 0.1}},

@@ -85,6 +85,7 @@ LOSSES = {
     "adaboost-mh": binary_loss,
     "adaboost-ecc": lambda model, F, y: np.exp(others(F, y) / 2).sum(axis=1).mean(),
     "samme": lambda model, F, y: np.exp(-own(F, y)).mean(),
+    "samme-r": lambda model, F, y: np.exp(-own(F, y) / (F.shape[1] - 1)).mean(),
     "gentle-adaboost": binary_loss,
     "gradboost": lambda model, F, y: (logsumexp(F, axis=1) - own(F, y)).mean(),
     "multiboost": large_margin_loss,

@@ -28,6 +28,7 @@ EXPECTED = {
     "gamble": ({}, lambda F, y: np.exp(-F[y] / (len(F) - 1))),
     "adaboost-ecc": ({}, lambda F, y: np.exp(lead(F, y) / 2).sum()),
     "samme": ({}, lambda F, y: np.exp(-F[y])),
+    "samme-r": ({}, lambda F, y: np.exp(-F[y] / (len(F) - 1))),
     "gradboost": ({}, lambda F, y: np.log1p(np.exp(lead(F, y)).sum())),
 }
 SCORES = np.array([1.5, -0.7, 0.4, 0.1, -1.3])
