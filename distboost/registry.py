@@ -22,6 +22,8 @@ PAPERS = {
 BASELINES = {
     "one-vs-all": "distboost.algorithms.classic.committees.OneVsAllAdaBoost",
     "adaboost-m1": "distboost.algorithms.classic.class_votes.AdaBoostM1",
+    "adaboost-m2": "distboost.algorithms.classic.adaboost_m2.AdaBoostM2",
+    "adaboost-mr": "distboost.algorithms.classic.adaboost_m2.AdaBoostMR",
     "adaboost-mh": "distboost.algorithms.classic.adaboost_mh.AdaBoostMH",
     "adaboost-ecc": "distboost.algorithms.classic.adaboost_ecc.AdaBoostECC",
     "adaboost-mo": "distboost.algorithms.classic.committees.AdaBoostMO",

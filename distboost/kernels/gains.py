@@ -217,6 +217,15 @@ def CODEWORD(S, n):
     return best
 
 
+@of_sides(grid=True)
+def PLAUSIBLE(S, n):
+    """sum_k max(S[k], 0): the value of the best leaf that votes for any set of classes."""
+    total = 0.0
+    for k in range(n):
+        total += max(np.float64(S[k]), 0.0)
+    return total
+
+
 @inlined
 def square(S, n):
     """|S|^2."""

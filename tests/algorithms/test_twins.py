@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import pytest
@@ -67,8 +68,29 @@ def samme_r(right, y, weights) -> Iterator[np.ndarray]:
         yield F
 
 
+def ranking(right, y, weights, exact: bool) -> Iterator[np.ndarray]:
+    """AdaBoost.M2 or, with the exact step, AdaBoost.MR."""
+    Y = one_hot(y)
+    n, K = Y.shape
+    F, D = np.zeros((n, K)), weights[:, None] * (1 - Y)
+    while True:
+        V = np.where(Y > 0, D.sum(axis=1, keepdims=True), -D)
+        best = np.argmax(np.round(np.maximum(sides(right, V), 0).sum(axis=(1, 2)), 9))
+        h = (sides(right, V)[best] > 1e-9)[right[best].astype(int)].astype(float)
+        order = h[np.arange(n), y][:, None] - h
+        W_right, W_wrong = D[order > 0].sum(), D[order < 0].sum()
+        even = 0 if exact else D[order == 0].sum() / 2
+        step = np.log((W_right + even) / (W_wrong + even))
+        F = F + step * h
+        D = D * np.exp(-step * order / 2)
+        D /= D.sum()
+        yield F
+
+
 TWINS: dict[str, tuple[Callable, object]] = {
     "samme-r": (samme_r, baselines.SAMMERClassifier(max_depth=1)),
+    "adaboost-m2": (partial(ranking, exact=False), baselines.AdaBoostM2Classifier(max_depth=1)),
+    "adaboost-mr": (partial(ranking, exact=True), baselines.AdaBoostMRClassifier(max_depth=1)),
 }
 
 
