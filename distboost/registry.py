@@ -30,6 +30,8 @@ BASELINES = {
     "samme": "distboost.algorithms.classic.class_votes.SAMME",
     "samme-r": "distboost.algorithms.classic.class_votes.SAMMER",
     "gentle-adaboost": "distboost.algorithms.classic.committees.GentleAdaBoost",
+    "logitboost": "distboost.algorithms.classic.logitboost.LogitBoost",
+    "aoso-logitboost": "distboost.algorithms.classic.logitboost.AOSOLogitBoost",
     "gradboost": "distboost.algorithms.classic.gradboost.GradBoost",
     "multiboost": "distboost.algorithms.classic.multiboost.MultiBoost",
 }

@@ -61,6 +61,8 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "samme": {"depth 2": {"max_depth": 2}},
     "samme-r": {"best first": {"max_depth": None, "max_leaf_nodes": 4}},
     "gentle-adaboost": {"4 leaves": {"max_depth": None, "max_leaf_nodes": 4}},
+    "logitboost": {"by level": {"max_depth": 2, "max_leaf_nodes": None}},
+    "aoso-logitboost": {"by level": {"max_depth": 3, "max_leaf_nodes": None, "learning_rate": 1.0}},
     "gradboost": {"penalty": {"penalty": 0.01}},
     "multiboost": {"logistic": {"loss": "logistic", "nu": 0.1}},
 }

@@ -85,6 +85,8 @@ LOSSES = {
     "adaboost-mh": binary_loss,
     "adaboost-m2": lambda model, F, y: np.exp(others(F, y) / 2).sum(axis=1).mean(),
     "adaboost-mr": lambda model, F, y: np.exp(others(F, y) / 2).sum(axis=1).mean(),
+    "logitboost": lambda model, F, y: (logsumexp(F, axis=1) - own(F, y)).mean(),
+    "aoso-logitboost": lambda model, F, y: (logsumexp(F, axis=1) - own(F, y)).mean(),
     "adaboost-ecc": lambda model, F, y: np.exp(others(F, y) / 2).sum(axis=1).mean(),
     "samme": lambda model, F, y: np.exp(-own(F, y)).mean(),
     "samme-r": lambda model, F, y: np.exp(-own(F, y) / (F.shape[1] - 1)).mean(),

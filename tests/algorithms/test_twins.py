@@ -68,6 +68,58 @@ def samme_r(right, y, weights) -> Iterator[np.ndarray]:
         yield F
 
 
+def softmax(F):
+    e = np.exp(F - F.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def logitboost(right, y, weights) -> Iterator[np.ndarray]:
+    Y = one_hot(y)
+    n, K = Y.shape
+    F = np.zeros((n, K))
+    while True:
+        p = softmax(F)
+        f = np.zeros((n, K))
+        for j in range(K):
+            w = p[:, j] * (1 - p[:, j])
+            z = np.clip((Y[:, j] - p[:, j]) / w, -4, 4)
+            w = w * weights
+            W, means = sides(right, w), sides(right, w * z) / sides(right, w)
+            best = np.argmax((W * means**2).sum(axis=1))
+            f[:, j] = means[best][right[best].astype(int)]
+        F = F + (K - 1) / K * (f - f.mean(axis=1, keepdims=True))
+        yield F
+
+
+def aoso(right, y, weights) -> Iterator[np.ndarray]:
+    Y = one_hot(y)
+    n, K = Y.shape
+    F = np.zeros((n, K))
+
+    def pair(V, D):
+        """The classes that a node sets against each other, from the sums V (K,) and D (K, K)."""
+        r = np.argmax(np.round(V, 9))
+        values = np.divide((V[r] - V) ** 2, D[r], out=-np.ones(K), where=np.arange(K) != r)
+        return r, np.argmax(np.round(values, 9))
+
+    while True:
+        p = softmax(F)
+        V = weights[:, None] * (Y - p)
+        q = p * (1 - p)
+        D = weights[:, None, None] * (q[:, :, None] + q[:, None, :] + 2 * p[:, :, None] * p[:, None, :])
+        r, s = pair(V.sum(axis=0), D.sum(axis=0))
+        best = np.argmax((sides(right, V[:, r] - V[:, s]) ** 2 / sides(right, D[:, r, s])).sum(axis=1))
+        F = F.copy()
+        for side in (0.0, 1.0):
+            inside = right[best] == side
+            V_leaf, D_leaf = V[inside].sum(axis=0), D[inside].sum(axis=0)
+            r, s = pair(V_leaf, D_leaf)
+            step = 0.1 * np.clip((V_leaf[r] - V_leaf[s]) / D_leaf[r, s], -5, 5)
+            F[inside, r] += step
+            F[inside, s] -= step
+        yield F
+
+
 def ranking(right, y, weights, exact: bool) -> Iterator[np.ndarray]:
     """AdaBoost.M2 or, with the exact step, AdaBoost.MR."""
     Y = one_hot(y)
@@ -91,6 +143,8 @@ TWINS: dict[str, tuple[Callable, object]] = {
     "samme-r": (samme_r, baselines.SAMMERClassifier(max_depth=1)),
     "adaboost-m2": (partial(ranking, exact=False), baselines.AdaBoostM2Classifier(max_depth=1)),
     "adaboost-mr": (partial(ranking, exact=True), baselines.AdaBoostMRClassifier(max_depth=1)),
+    "logitboost": (logitboost, baselines.LogitBoostClassifier(max_depth=1)),
+    "aoso-logitboost": (aoso, baselines.AOSOLogitBoostClassifier(max_depth=1)),
 }
 
 

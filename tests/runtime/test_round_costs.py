@@ -75,6 +75,8 @@ FAMILIES = {
     "real votes": Family("adaboost-mh", {"vote": "real", "max_depth": 3}, DEPTH_3, 1, 3, False, 0),
     "plausible labels": Family("adaboost-m2", {"max_depth": 3}, DEPTH_3, 1, 3, False),
     "ranks": Family("adaboost-mr", {"max_depth": 3}, DEPTH_3, 1, 3, False),
+    "responses": Family("logitboost", {}, STUMPS, K, K, leaf_sums=0),
+    "pairs of classes": Family("aoso-logitboost", {}, STUMPS, leaf_sums=0),
     "colorings": Family("adaboost-ecc"),
     "every code": Family("adaboost-mo", {}, STUMPS, 2 ** (K - 1) - 1, 2 ** (K - 1) - 1, leaf_sums=0),
     "gentle": Family("gentle-adaboost", {}, STUMPS, K, K, leaf_sums=0),
