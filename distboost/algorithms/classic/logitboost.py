@@ -71,7 +71,8 @@ class LogitBoost(Algorithm):
         learners = []
         for j in range(K):
             tree = grow(WorkingResponses(j, self.largest_response), self.gain)
-            f = clipped_ratio(*tree.sums.T, self.largest_response)
+            wz, w = tree.sums.T
+            f = clipped_ratio(wz, w, self.largest_response)
             # (K - 1) / K (f_j - mean_k f_k): tree j adds its share to every class.
             learners.append(Learner(tree, np.outer(f, (np.eye(K)[j] - 1 / K) * (K - 1) / K)))
         return Round(learners)
