@@ -22,11 +22,16 @@ PAPERS = {
 BASELINES = {
     "one-vs-all": "distboost.algorithms.classic.committees.OneVsAllAdaBoost",
     "adaboost-m1": "distboost.algorithms.classic.class_votes.AdaBoostM1",
+    "adaboost-m2": "distboost.algorithms.classic.adaboost_m2.AdaBoostM2",
+    "adaboost-mr": "distboost.algorithms.classic.adaboost_m2.AdaBoostMR",
     "adaboost-mh": "distboost.algorithms.classic.adaboost_mh.AdaBoostMH",
     "adaboost-ecc": "distboost.algorithms.classic.adaboost_ecc.AdaBoostECC",
     "adaboost-mo": "distboost.algorithms.classic.committees.AdaBoostMO",
     "samme": "distboost.algorithms.classic.class_votes.SAMME",
+    "samme-r": "distboost.algorithms.classic.class_votes.SAMMER",
     "gentle-adaboost": "distboost.algorithms.classic.committees.GentleAdaBoost",
+    "logitboost": "distboost.algorithms.classic.logitboost.LogitBoost",
+    "aoso-logitboost": "distboost.algorithms.classic.logitboost.AOSOLogitBoost",
     "gradboost": "distboost.algorithms.classic.gradboost.GradBoost",
     "multiboost": "distboost.algorithms.classic.multiboost.MultiBoost",
 }

@@ -217,6 +217,15 @@ def CODEWORD(S, n):
     return best
 
 
+@of_sides(grid=True)
+def PLAUSIBLE(S, n):
+    """sum_k max(S[k], 0): the value of the best leaf that votes for any set of classes."""
+    total = 0.0
+    for k in range(n):
+        total += max(np.float64(S[k]), 0.0)
+    return total
+
+
 @inlined
 def square(S, n):
     """|S|^2."""
@@ -330,6 +339,63 @@ def LEAST_SQUARES(L, R, n):
         d = np.float64(L[k]) / W_L - np.float64(R[k]) / W_R
         distance += d * d
     return W_L / (W_L + W_R) * W_R * distance
+
+
+@of_split()
+def RESPONSES(L, R, n):
+    """W_L W_R / (W_L + W_R) (L / W_L - R / W_R)^2: the decrease of the weighted squared error of one response.
+
+    The sums of each side are (w z, w), for the response z and its weight w.
+    """
+    W_L, W_R = L[1], R[1]
+    if W_L <= 0.0 or W_R <= 0.0:
+        return 0.0
+    d = L[0] / W_L - R[0] / W_R
+    return W_L / (W_L + W_R) * W_R * d * d
+
+
+@inlined
+def pair_channel(K, r, s):
+    """The channel of the curvature of the classes r and s: see `weights.softmax.PairCurvatures`."""
+    high = max(r, s)
+    return K + high * (high - 1) // 2 + min(r, s)
+
+
+@inlined
+def best_pair(L, R, K):
+    """The class r of largest V[r], and the class s of largest (V[r] - V[s])^2 / C[r, s]; both from the sums of both sides."""
+    # On the grid, classes tie whose sums are equal but for the rounding of L + R.
+    r, V_r = 0, on_grid(L[0] + R[0])
+    for k in range(1, K):
+        V_k = on_grid(L[k] + R[k])
+        if V_k > V_r:
+            r, V_r = k, V_k
+    s, best = 0, -1.0
+    for k in range(K):
+        if k != r:
+            pair = pair_channel(K, r, k)
+            d, c = V_r - on_grid(L[k] + R[k]), on_grid(L[pair] + R[pair])
+            value = d * d / c if c > 0.0 else 0.0
+            if value > best:
+                s, best = k, value
+    return r, s
+
+
+@of_split()
+def CLASS_PAIR(L, R, n):
+    """C_L C_R / (C_L + C_R) (V_L / C_L - V_R / C_R)^2, of the slopes V = V[r] - V[s] and curvatures C of one pair of classes.
+
+    The pair (r, s) is the best of the node. This is the loss that Newton's steps for it save on both sides, but for one in the
+    node, without cancellation, and times a constant. The sums are those of `weights.softmax.PairCurvatures`.
+    """
+    K = np.int64((np.sqrt(8.0 * n + 1.0) - 1.0) / 2.0)  # n = K (K + 1) / 2
+    r, s = best_pair(L, R, K)
+    pair = pair_channel(K, r, s)
+    C_L, C_R = L[pair], R[pair]
+    if C_L <= 0.0 or C_R <= 0.0:
+        return 0.0
+    d = (L[r] - L[s]) / C_L - (R[r] - R[s]) / C_R
+    return C_L / (C_L + C_R) * C_R * d * d
 
 
 @of_split(grid=True)

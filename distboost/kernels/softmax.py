@@ -163,6 +163,73 @@ def curvatures(scores, labels, weights, order, spans, leaves, shift, factor, out
 
 
 @kernel
+def working_responses(scores, labels, weights, order, column, limit, shift, factor, weight_factor, out):
+    """Set out[i] = (w z, w, 1, row weight), for w = p[k] (1 - p[k]) and z = ([k = y_i] - p[k]) / w of the class k = column.
+
+    z is clipped to +-limit. If weight_factor is 0, the row weight is left out.
+    """
+    # IN: scores (n, K) float; labels (n,) int32; weights (n,) float64; order (r,) int32; limit >= 1
+    # OUT: out (n, channels) int64: w z, w in units of e^shift/factor, the row weight in units of 1/weight_factor
+    u, size = tile_of(scores.shape[1])
+    unit = unit_of(SOFTMAX, shift, factor)
+    for first in range(0, order.shape[0], size):
+        n = min(size, order.shape[0] - first)
+        weigh(scores, labels, order, first, n, 1.0, SOFTMAX, 0.0, u)
+        for t in range(n):
+            i = order[first + t]
+            others = u[t, column]
+            sign = -1.0
+            if labels[i] == column:
+                sign = 1.0
+                for k in range(scores.shape[1]):
+                    others += u[t, k]
+            w = others * (1.0 - others)
+            out[i, 0] = times(weights[i], np.rint(sign * min(others, limit * w) * unit))
+            out[i, 1] = times(weights[i], np.rint(w * unit))
+            out[i, 2] = 1
+            if weight_factor > 0.0:
+                out[i, 3] = np.int64(np.rint(weights[i] * weight_factor))
+
+
+@kernel
+def pair_curvatures(scores, labels, weights, order, shift, factor, weight_factor, out):
+    """Set out[i] = (V, C, 1, row weight): V[k] = [k = y_i] - p[k], and a quarter of the curvature of each pair of classes.
+
+    That of classes r < s is p[r] (1 - p[r]) + p[s] (1 - p[s]) + 2 p[r] p[s], at most 4 (1 - p[y_i]). The pairs are ordered by s,
+    then r. If weight_factor is 0, the row weight is left out.
+    """
+    # IN: scores (n, K) float; labels (n,) int32; weights (n,) float64; order (r,) int32
+    # OUT: out (n, channels) int64: V, C in units of e^shift/factor, the row weight in units of 1/weight_factor
+    n_classes = scores.shape[1]
+    u, size = tile_of(n_classes)
+    q = floats(n_classes)
+    unit = unit_of(SOFTMAX, shift, factor)
+    for first in range(0, order.shape[0], size):
+        n = min(size, order.shape[0] - first)
+        weigh(scores, labels, order, first, n, 1.0, SOFTMAX, 0.0, u)
+        for t in range(n):
+            i = order[first + t]
+            y = labels[i]
+            others = 0.0
+            for k in range(n_classes):
+                others += u[t, k]
+                q[k] = u[t, k] * (1.0 - u[t, k])
+                out[i, k] = times(weights[i], np.rint(-u[t, k] * unit))
+            out[i, y] = times(weights[i], np.rint(others * unit))
+            q[y] = others * (1.0 - others)
+            u[t, y] = 1.0 - others
+            m = n_classes
+            for s in range(n_classes):
+                for r in range(s):
+                    c = (q[r] + q[s] + 2.0 * u[t, r] * u[t, s]) / 4.0
+                    out[i, m] = times(weights[i], np.rint(c * unit))
+                    m += 1
+            out[i, m] = 1
+            if weight_factor > 0.0:
+                out[i, m + 1] = np.int64(np.rint(weights[i] * weight_factor))
+
+
+@kernel
 def softmax_slopes(scores, labels, weights, order, spans, leaves, logs, factor, values, steps, out):
     """Add up the loss's slope along a tree's leaf values, after each of eight steps.
 

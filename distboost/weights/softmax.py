@@ -11,7 +11,7 @@ from distboost.kernels import softmax
 from distboost.kernels.lanes import LANES
 from distboost.rows.block import BlockRows
 from distboost.rows.scales import Scale
-from distboost.rows.sums import Reduction, spread
+from distboost.rows.sums import Reduction, Statistic, spread
 from distboost.weights.margin import SOFTMAX, MarginWeights, Residuals
 
 
@@ -30,6 +30,59 @@ class SoftmaxResiduals(Residuals):
     def shift(self, shifts: Sequence[float]) -> float:
         """The shift of the weights. However much the scores change, a row's weights sum to at most 1."""
         return min(shifts[0], 0.0)
+
+
+class SoftmaxStatistic(Statistic):
+    """A wide statistic of the softmax weights, whose numbers do not exceed a row's total weight."""
+
+    wide: bool = True
+
+    def shift(self, shifts: Sequence[float]) -> float:
+        """The shift of the weights. However much the scores change, a row's weights sum to at most 1."""
+        return min(shifts[0], 0.0)
+
+
+@dataclass(frozen=True)
+class WorkingResponses(SoftmaxStatistic):
+    """(w z, w): the curvature w = p[i, k] (1 - p[i, k]) of a class k, and Newton's step z = ([k = y_i] - p[i, k]) / w for a row.
+
+    Attributes
+    ----------
+    column : int
+        The class k.
+    limit : float
+        z is clipped to +-limit.
+    """
+
+    column: int
+    limit: float
+
+    def n_sums(self, n_classes: int) -> int:
+        return 2
+
+    def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float) -> None:
+        out = self.buffer(block, weight_factor)
+        softmax.working_responses(
+            block.scores, block.labels, block.weights, rows, self.column, self.limit, scale.shift, scale.factor,
+            weight_factor, out,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PairCurvatures(SoftmaxStatistic):
+    """(V, C): minus the slope of the loss, V[k] = [k = y_i] - p[i, k], and a quarter of its curvature for each pair of classes.
+
+    The curvature is that along e_r - e_s, for r < s: p_r (1 - p_r) + p_s (1 - p_s) + 2 p_r p_s. C[s (s - 1) / 2 + r] holds it.
+    """
+
+    def n_sums(self, n_classes: int) -> int:
+        return n_classes * (n_classes + 1) // 2
+
+    def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float) -> None:
+        out = self.buffer(block, weight_factor)
+        softmax.pair_curvatures(
+            block.scores, block.labels, block.weights, rows, scale.shift, scale.factor, weight_factor, out
+        )
 
 
 @dataclass(frozen=True)

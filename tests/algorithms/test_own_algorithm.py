@@ -26,7 +26,7 @@ from tests.programs import Program
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "adding-an-algorithm.md").read_text()
 MODULE, USE, GAIN, CLUSTER = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-(LINE,) = re.findall(r'^    ("samme-r": .*),$', PAGE, re.MULTILINE)
+(LINE,) = re.findall(r'^    ("real-samme": .*),$', PAGE, re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +145,7 @@ def test_its_models_are_kept(model, blobs, saved, tmp_path):
 
 
 def test_a_model_of_an_algorithm_that_was_not_imported(told):
-    assert "samme-r" in told[0]
+    assert "real-samme" in told[0]
 
 
 def test_it_trains_where_it_cannot_be_imported(samme_r, model, blobs, clients, saved):

@@ -8,8 +8,15 @@ from distboost.kernels.margin import link_risk
 from distboost.kernels.tiles import SOFTMAX
 from distboost.rows.scales import Scale
 from distboost.rows.sums import spread
-from distboost.weights.softmax import Curvatures, SoftmaxResiduals, SoftmaxSlopes, SoftmaxWeights
-from tests.kernels.cases import SHAPES, case_name, case_of
+from distboost.weights.softmax import (
+    Curvatures,
+    PairCurvatures,
+    SoftmaxResiduals,
+    SoftmaxSlopes,
+    SoftmaxWeights,
+    WorkingResponses,
+)
+from tests.kernels.cases import SHAPES, UNIT, case_name, case_of, prepared
 
 pytestmark = pytest.mark.pairwise
 
@@ -46,6 +53,34 @@ def test_curvatures(case):
         expected[leaf, 1] += w * np.where(np.arange(n_classes) == y, 0, p)
         expected[leaf, 2] += w * p * (1 - p)
     assert_close(case.sums(Curvatures(), BITS, 0.0), expected, case.block.n_rows)
+
+
+@pytest.mark.parametrize("unit", [0.0, UNIT])
+def test_working_responses(case, unit):
+    column, limit = case.block.n_classes - 1, 4.0
+    out = prepared(case, WorkingResponses(column, limit), BITS, unit, 0.0)
+    for i in case.block.order:
+        own, w, p = case.block.labels[i] == column, case.block.weights[i], probabilities(case.block.scores[i])
+        other = (
+            np.delete(p, column).sum() if own else p[column]
+        )  # 1 - p of the own class, with all its digits
+        curvature = other * (1 - other)
+        z = np.clip((1 if own else -1) * other / curvature, -limit, limit)
+        assert_close(out[i, :2], w * np.array([curvature * z, curvature]), 1)
+        assert_array_equal(out[i, 2:4], [1, np.rint(w * unit)])
+
+
+@pytest.mark.parametrize("unit", [0.0, UNIT])
+def test_pair_curvatures(case, unit):
+    K = case.block.n_classes
+    out = prepared(case, PairCurvatures(), BITS, unit, 0.0)
+    s, r = np.tril_indices(K, -1)
+    for i in case.block.order:
+        w, p = case.block.weights[i], probabilities(case.block.scores[i])
+        slopes = np.eye(K)[case.block.labels[i]] - p
+        curvatures = p[r] * (1 - p[r]) + p[s] * (1 - p[s]) + 2 * p[r] * p[s]
+        assert_close(out[i, : K + len(s)], w * np.concatenate([slopes, curvatures / 4]), 1)
+        assert_array_equal(out[i, K + len(s) :][:2], [1, np.rint(w * unit)])
 
 
 def test_slopes_along_a_line(case):

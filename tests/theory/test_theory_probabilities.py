@@ -28,6 +28,11 @@ EXPECTED = {
     "gamble": ({}, lambda F, y: np.exp(-F[y] / (len(F) - 1))),
     "adaboost-ecc": ({}, lambda F, y: np.exp(lead(F, y) / 2).sum()),
     "samme": ({}, lambda F, y: np.exp(-F[y])),
+    "samme-r": ({}, lambda F, y: np.exp(-F[y] / (len(F) - 1))),
+    "adaboost-m2": ({}, lambda F, y: np.exp(lead(F, y) / 2).sum()),
+    "adaboost-mr": ({}, lambda F, y: np.exp(lead(F, y) / 2).sum()),
+    "logitboost": ({}, lambda F, y: np.log1p(np.exp(lead(F, y)).sum())),
+    "aoso-logitboost": ({}, lambda F, y: np.log1p(np.exp(lead(F, y)).sum())),
     "gradboost": ({}, lambda F, y: np.log1p(np.exp(lead(F, y)).sum())),
 }
 SCORES = np.array([1.5, -0.7, 0.4, 0.1, -1.3])

@@ -17,8 +17,10 @@ from distboost import (
 from distboost.baselines import (
     AdaBoostECCClassifier,
     AdaBoostM1Classifier,
+    AdaBoostM2Classifier,
     AdaBoostMHClassifier,
     AdaBoostMOClassifier,
+    AdaBoostMRClassifier,
     GentleAdaBoostClassifier,
     OneVsAllAdaBoostClassifier,
     SAMMEClassifier,
@@ -39,6 +41,8 @@ ADABOOSTS = {
     "adaboost-m1": (AdaBoostM1Classifier(calibration=None, max_depth=1), 2),
     "samme": (SAMMEClassifier(calibration=None, max_depth=1), 2),
     "adaboost-mh": (AdaBoostMHClassifier(calibration=None), 2),
+    "adaboost-m2": (AdaBoostM2Classifier(calibration=None, max_depth=1), 2),
+    "adaboost-mr": (AdaBoostMRClassifier(calibration=None, max_depth=1), 2),
     "adaboost-ecc": (AdaBoostECCClassifier(calibration=None), 2),
     "adaboost-mo": (AdaBoostMOClassifier(calibration=None), 2),
 }

@@ -108,7 +108,43 @@ def newton(S, context):
     return total / (max(mass, 1) * float(context[1, 1]) + float(context[0, 0]))
 
 
+def plausible(S):
+    total = 0.0
+    for x in S:
+        total += max(float(x), 0.0)
+    return total
+
+
+def between(C_L, d_L, C_R, d_R):
+    """How much less the weighted squared error is around the means d / C of both sides."""
+    if C_L <= 0 or C_R <= 0:
+        return 0.0
+    C_L, C_R = float(C_L), float(C_R)
+    d = d_L / C_L - d_R / C_R
+    return C_L / (C_L + C_R) * C_R * d * d
+
+
+def class_pair(L, R):
+    """Of the pair of classes that is best for both sides together: sums V, then those of the pairs (0, 1), (0, 2), (1, 2), .."""
+    L, R = [float(x) for x in L], [float(x) for x in R]
+    S = [on_grid(a + b) for a, b in zip(L, R, strict=True)]
+    K = next(K for K in range(2, 100) if len(S) == K * (K + 1) // 2)
+    pairs = {frozenset(rs): K + m for m, rs in enumerate((r, s) for s in range(K) for r in range(s))}
+    r = max(range(K), key=lambda k: S[k])
+
+    def value(s):
+        d, c = S[r] - S[s], S[pairs[frozenset((r, s))]]
+        return d * d / c if c > 0 else 0.0
+
+    s = max((k for k in range(K) if k != r), key=value)
+    m = pairs[frozenset((r, s))]
+    return between(L[m], L[r] - L[s], R[m], R[r] - R[s])
+
+
 PAIR = {
+    gains.PLAUSIBLE: lambda L, R, _: on_grid(plausible(L) + plausible(R)),
+    gains.RESPONSES: lambda L, R, _: between(L[1], float(L[0]), R[1], float(R[0])),
+    gains.CLASS_PAIR: lambda L, R, _: class_pair(L, R),
     gains.CODEWORD: lambda L, R, _: on_grid(codeword(L) + codeword(R)),
     gains.DIRECTION: lambda L, R, _: direction(L) + direction(R),
     gains.LEAST_SQUARES: lambda L, R, _: least_squares(L, R),
@@ -122,6 +158,9 @@ PAIR = {
 }
 # What a node is worth unsplit, and what a split must add to it to be more than rounding.
 OWN = {
+    gains.PLAUSIBLE: lambda S, _: (on_grid(plausible(S)), 0.0),
+    gains.RESPONSES: lambda S, _: (0.0, 0.0),
+    gains.CLASS_PAIR: lambda S, _: (0.0, 0.0),
     gains.CODEWORD: lambda S, _: (on_grid(codeword(S)), 0.0),
     gains.DIRECTION: lambda S, _: (direction(S), direction(S) * 2.0**-40),
     gains.LEAST_SQUARES: lambda S, _: (0.0, 0.0),
@@ -145,8 +184,10 @@ NAMES = {
     "whole tree": gains.WHOLE_TREE,
     "newton": gains.NEWTON,
 }
-KINDS = pytest.mark.parametrize("kind", NAMES.values(), ids=NAMES)
-ON_GRID = {gains.CODEWORD, gains.CLASS_STUMP, gains.VOTES, gains.VOTES_STUMP}
+# Those of sums in which two classes of one unit each are no example.
+FURTHER = {"plausible": gains.PLAUSIBLE, "responses": gains.RESPONSES, "class pair": gains.CLASS_PAIR}
+KINDS = pytest.mark.parametrize("kind", (NAMES | FURTHER).values(), ids=NAMES | FURTHER)
+ON_GRID = {gains.CODEWORD, gains.PLAUSIBLE, gains.CLASS_STUMP, gains.VOTES, gains.VOTES_STUMP}
 TWO_SIDED = {gains.VOTES, gains.VOTES_STUMP, gains.REAL_VOTES, gains.WHOLE_TREE}  # of sums (N, P)
 
 
@@ -194,7 +235,9 @@ def histogram_of(statistics, bins, n_bins):
 def statistics_of(rng, n, n_classes, kind, weighted, largest):
     """Rows as the statistics make them: residuals that sum to 0, one number in the channel of the class, or sides (N, P)."""
     y = rng.integers(0, n_classes, n)
-    n_sums = n_classes * (2 if kind in TWO_SIDED else 1)
+    curvatures = {gains.RESPONSES: 1, gains.CLASS_PAIR: n_classes * (n_classes - 1) // 2}.get(kind, 0)
+    n_classes = 1 if kind == gains.RESPONSES else n_classes
+    n_sums = n_classes * (2 if kind in TWO_SIDED else 1) + curvatures
     out = np.zeros((n, n_sums + 1 + weighted), np.int64)
     if kind == gains.LEAST_SQUARES:
         out[np.arange(n), y] = rng.integers(0, largest, n)
@@ -204,8 +247,11 @@ def statistics_of(rng, n, n_classes, kind, weighted, largest):
         out[:, :n_sums] = np.concatenate([w * ~own, w * own], axis=1)
     else:
         out[:, :n_classes] = -rng.integers(0, largest, (n, n_classes))
-        out[np.arange(n), y] = 0
-        out[np.arange(n), y] = -out[:, :n_classes].sum(axis=1)
+        out[np.arange(n), y % n_classes] = 0
+        out[np.arange(n), y % n_classes] = -out[:, :n_classes].sum(axis=1)
+    out[:, n_classes : n_classes + curvatures] = rng.integers(0, largest, (n, curvatures))
+    if kind == gains.RESPONSES:
+        out[:, 0] = rng.integers(-largest, largest, n)
     out[:, n_sums] = 1
     if weighted:
         out[:, n_sums + 1] = rng.integers(1, 4, n)

@@ -1,4 +1,4 @@
-"""Boosting of trees that vote for classes: AdaBoost.M1 (Freund & Schapire 1996) and SAMME (Zhu, Zou, Rosset & Hastie 2009).
+"""Boosting of trees that vote for classes: AdaBoost.M1 (Freund & Schapire 1996), SAMME and SAMME.R (Zhu et al. 2009).
 
 | papers | here |
 | --- | --- |
@@ -9,11 +9,16 @@
 
 Both papers multiply a row's weight by exp(α) if a weak learner errs on it. A learner's step counts either there or in F[i, y_i]:
 up to a common factor, the weight is exp(-F[i, y_i]).
+
+SAMME.R votes with the class probabilities p of a leaf, h_k = (K - 1) (ln p_k - mean_l ln p_l), and has the weights
+w_i <- w_i exp(-(K - 1) / K y_i' ln p(x_i)), where y_i is 1 at the row's class and -1/(K - 1) elsewhere. As the scores of a row
+sum to 0, this is exp(-F[i, y_i] / (K - 1)).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,15 +31,24 @@ from distboost.algorithms.base import (
     Learner,
     Round,
     bounded_log_ratio,
+    parameter,
     size,
 )
+from distboost.algorithms.constraints import Interval
 from distboost.algorithms.links import Softmax
 from distboost.kernels import gains
 from distboost.kernels.gains import Gain
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
 from distboost.trees.grower import TreeGrower
-from distboost.weights.response import ClassSums, ClassWeights, ResponseWeights, add_windows, is_precise
+from distboost.weights.response import (
+    ClassSums,
+    ClassWeights,
+    ResponseWeights,
+    add_windows,
+    is_precise,
+    normalised,
+)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -120,3 +134,48 @@ class SAMME(AdaBoostM1):
         super().__post_init__()
         self.chance = 1 - 1 / self.n_classes
         self.prior = float(np.log(self.n_classes - 1))
+
+
+@dataclass(kw_only=True, eq=False)
+class SAMMER(AdaBoostM1):
+    """SAMME.R: trees that vote with the class probabilities of their leaves.
+
+    Zhu, Zou, Rosset & Hastie, *Multi-class AdaBoost*, Statistics and Its Interface, 2009. The trees lower the weighted Gini
+    impurity.
+
+    Parameters
+    ----------
+    floor : float, default=1e-5
+        The least probability that a leaf has for a class. It bounds the step: the paper's is infinite where a class is absent.
+    max_depth : int or None, default=3
+        The largest depth of a tree; None: no limit.
+    max_leaf_nodes : int or None, default=None
+        Trees grow best first up to this number of leaves; None: level by level.
+    """
+
+    floor: float = parameter(1e-5, Interval(Real, 2.0**-40, 0.1, closed="both"))
+    max_depth: int | None = size(3)
+
+    name: ClassVar[str] = "samme-r"
+    bounded: ClassVar[bool] = True
+    gain: ClassVar[Gain] = gains.LEAST_SQUARES
+
+    def __post_init__(self) -> None:
+        self.weighting = ResponseWeights(1 / (self.n_classes - 1))
+
+    def learn(self, rows: Rows, grow: TreeGrower) -> Round:
+        tree = grow(self.statistic(rows.round), self.gain)
+        C = tree.sums.astype(np.float64)
+        # A class of the least probability needs enough digits, too: the sums of light leaves are computed again.
+        light = ~is_precise((self.floor * C.sum(axis=1)).astype(np.int64), tree.mass)
+        if light.any():
+            C[light] = normalised(rows.sums(ClassSums(self.weighting), tree.leaves[light]))
+        W = C.sum(axis=1, keepdims=True)
+        p = np.divide(C, W, out=np.full_like(C, 1 / self.n_classes), where=W > 0)
+        log_p = np.log(np.maximum(p, self.floor))
+        h = (self.n_classes - 1) * (log_p - log_p.mean(axis=1, keepdims=True))
+        return Round([Learner(tree, h)])
+
+    @property
+    def link(self) -> Softmax:
+        return Softmax(self.n_classes - 1)

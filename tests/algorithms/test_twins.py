@@ -1,0 +1,159 @@
+"""Comparison systems beside naive twins: every stump there is, with the formulas of their papers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from distboost import baselines
+
+ROUNDS = 5
+DATA_SETS = range(20)
+
+
+def drawn(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(X, y, weights): 2 to 12 classes, a tenth of the values missing in every other data set."""
+    rng = np.random.default_rng(seed)
+    K = 2 + seed % 11
+    y = np.concatenate([np.arange(K), rng.integers(0, K, 120)])
+    X = np.round(
+        np.eye(K, 4)[y] + y[:, None] * rng.normal(size=4) / K + 0.5 * rng.normal(size=(len(y), 4)), 1
+    )
+    if seed % 2:
+        X[rng.random(X.shape) < 0.1] = np.nan
+    return X, y, rng.choice([0.5, 1.0, 2.0, 3.0], len(y))
+
+
+def stumps(X: np.ndarray) -> np.ndarray:
+    """Which rows are on the right side of each stump, (stumps, n); rows with a missing value on either side."""
+    found = []
+    for x in X.T:
+        present = np.unique(x[~np.isnan(x)])
+        for threshold in present[:-1]:
+            right = x > threshold
+            found += [right, right | np.isnan(x)] if np.isnan(x).any() else [right]
+        if np.isnan(x).any():
+            found.append(np.isnan(x))
+    return np.array(found, dtype=np.float64)
+
+
+def sides(right: np.ndarray, statistic: np.ndarray) -> np.ndarray:
+    """The sums of a statistic, (n, ..), over the left and the right side of each stump, (stumps, 2, ..)."""
+    R = np.tensordot(right, statistic, axes=1)
+    return np.stack([statistic.sum(axis=0) - R, R], axis=1)
+
+
+def one_hot(y: np.ndarray) -> np.ndarray:
+    return np.eye(y.max() + 1)[y]
+
+
+def samme_r(right, y, weights) -> Iterator[np.ndarray]:
+    Y = one_hot(y)
+    n, K = Y.shape
+    F, w = np.zeros((n, K)), weights / weights.sum()
+    while True:
+        C = sides(right, w[:, None] * Y)
+        W = C.sum(axis=2)
+        best = np.argmax(((C**2).sum(axis=2) / W).sum(axis=1))
+        log_p = np.log(np.maximum(C[best] / W[best][:, None], 1e-5))
+        h = (K - 1) * (log_p - log_p.mean(axis=1, keepdims=True))
+        F = F + h[right[best].astype(int)]
+        coded = np.where(Y > 0, 1.0, -1 / (K - 1))
+        w = w * np.exp(-(K - 1) / K * (coded * log_p[right[best].astype(int)]).sum(axis=1))
+        w /= w.sum()
+        yield F
+
+
+def softmax(F):
+    e = np.exp(F - F.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def logitboost(right, y, weights) -> Iterator[np.ndarray]:
+    Y = one_hot(y)
+    n, K = Y.shape
+    F = np.zeros((n, K))
+    while True:
+        p = softmax(F)
+        f = np.zeros((n, K))
+        for j in range(K):
+            w = p[:, j] * (1 - p[:, j])
+            z = np.clip((Y[:, j] - p[:, j]) / w, -4, 4)
+            w = w * weights
+            W, means = sides(right, w), sides(right, w * z) / sides(right, w)
+            best = np.argmax((W * means**2).sum(axis=1))
+            f[:, j] = means[best][right[best].astype(int)]
+        F = F + (K - 1) / K * (f - f.mean(axis=1, keepdims=True))
+        yield F
+
+
+def aoso(right, y, weights) -> Iterator[np.ndarray]:
+    Y = one_hot(y)
+    n, K = Y.shape
+    F = np.zeros((n, K))
+
+    def pair(V, D):
+        """The classes that a node sets against each other, from the sums V (K,) and D (K, K)."""
+        r = np.argmax(np.round(V, 9))
+        values = np.divide((V[r] - V) ** 2, D[r], out=-np.ones(K), where=np.arange(K) != r)
+        return r, np.argmax(np.round(values, 9))
+
+    while True:
+        p = softmax(F)
+        V = weights[:, None] * (Y - p)
+        q = p * (1 - p)
+        D = weights[:, None, None] * (q[:, :, None] + q[:, None, :] + 2 * p[:, :, None] * p[:, None, :])
+        r, s = pair(V.sum(axis=0), D.sum(axis=0))
+        best = np.argmax((sides(right, V[:, r] - V[:, s]) ** 2 / sides(right, D[:, r, s])).sum(axis=1))
+        F = F.copy()
+        for side in (0.0, 1.0):
+            inside = right[best] == side
+            V_leaf, D_leaf = V[inside].sum(axis=0), D[inside].sum(axis=0)
+            r, s = pair(V_leaf, D_leaf)
+            step = 0.1 * np.clip((V_leaf[r] - V_leaf[s]) / D_leaf[r, s], -5, 5)
+            F[inside, r] += step
+            F[inside, s] -= step
+        yield F
+
+
+def ranking(right, y, weights, exact: bool) -> Iterator[np.ndarray]:
+    """AdaBoost.M2 or, with the exact step, AdaBoost.MR."""
+    Y = one_hot(y)
+    n, K = Y.shape
+    F, D = np.zeros((n, K)), weights[:, None] * (1 - Y)
+    while True:
+        V = np.where(Y > 0, D.sum(axis=1, keepdims=True), -D)
+        best = np.argmax(np.round(np.maximum(sides(right, V), 0).sum(axis=(1, 2)), 9))
+        h = (sides(right, V)[best] > 1e-9)[right[best].astype(int)].astype(float)
+        order = h[np.arange(n), y][:, None] - h
+        W_right, W_wrong = D[order > 0].sum(), D[order < 0].sum()
+        even = 0 if exact else D[order == 0].sum() / 2
+        step = np.log((W_right + even) / (W_wrong + even))
+        F = F + step * h
+        D = D * np.exp(-step * order / 2)
+        D /= D.sum()
+        yield F
+
+
+TWINS: dict[str, tuple[Callable, object]] = {
+    "samme-r": (samme_r, baselines.SAMMERClassifier(max_depth=1)),
+    "adaboost-m2": (partial(ranking, exact=False), baselines.AdaBoostM2Classifier(max_depth=1)),
+    "adaboost-mr": (partial(ranking, exact=True), baselines.AdaBoostMRClassifier(max_depth=1)),
+    "logitboost": (logitboost, baselines.LogitBoostClassifier(max_depth=1)),
+    "aoso-logitboost": (aoso, baselines.AOSOLogitBoostClassifier(max_depth=1)),
+}
+
+
+@pytest.mark.parametrize("seed", DATA_SETS)
+@pytest.mark.parametrize("name", TWINS)
+def test_rounds_are_those_of_the_paper(name, seed):
+    twin, model = TWINS[name]
+    X, y, weights = drawn(seed)
+    model.set_params(n_estimators=ROUNDS, calibration=None, n_jobs=1).fit(X, y, sample_weight=weights)
+    assert model.n_iter_ == ROUNDS
+    for F, expected in zip(model.staged_scores(X), twin(stumps(X), y, weights), strict=False):
+        assert_allclose(F, expected, rtol=1e-6, atol=1e-6)
