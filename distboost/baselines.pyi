@@ -551,6 +551,11 @@ class AdaBoostM2Classifier(BoostingClassifier):
         A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
+    feature_dim : str or None, default=None
+        The dimension along which a cube has its features: an array of xarray or zarr whose dimensions have names. Its rows are
+        the cells of the other dimensions. None: each variable of a dataset is a feature. See the page about cubes.
+    nodata : int, float, str or None, default=None
+        The label of a cell that has none, besides NaN and `_FillValue`. Only for cubes.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
         What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
@@ -645,6 +650,8 @@ class AdaBoostM2Classifier(BoostingClassifier):
     eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
     min_delta: float
     score_dtype: Literal['float32', 'float64']
+    feature_dim: str | None
+    nodata: float | str | None
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
@@ -683,6 +690,8 @@ class AdaBoostM2Classifier(BoostingClassifier):
         eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
         min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
+        feature_dim: str | None = None,
+        nodata: float | str | None = None,
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
@@ -1242,6 +1251,11 @@ class AdaBoostMRClassifier(BoostingClassifier):
         A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
+    feature_dim : str or None, default=None
+        The dimension along which a cube has its features: an array of xarray or zarr whose dimensions have names. Its rows are
+        the cells of the other dimensions. None: each variable of a dataset is a feature. See the page about cubes.
+    nodata : int, float, str or None, default=None
+        The label of a cell that has none, besides NaN and `_FillValue`. Only for cubes.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
         What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
@@ -1336,6 +1350,8 @@ class AdaBoostMRClassifier(BoostingClassifier):
     eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
     min_delta: float
     score_dtype: Literal['float32', 'float64']
+    feature_dim: str | None
+    nodata: float | str | None
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
@@ -1374,6 +1390,8 @@ class AdaBoostMRClassifier(BoostingClassifier):
         eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
         min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
+        feature_dim: str | None = None,
+        nodata: float | str | None = None,
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
@@ -1467,6 +1485,11 @@ class AOSOLogitBoostClassifier(BoostingClassifier):
         A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
+    feature_dim : str or None, default=None
+        The dimension along which a cube has its features: an array of xarray or zarr whose dimensions have names. Its rows are
+        the cells of the other dimensions. None: each variable of a dataset is a feature. See the page about cubes.
+    nodata : int, float, str or None, default=None
+        The label of a cell that has none, besides NaN and `_FillValue`. Only for cubes.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
         What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
@@ -1561,6 +1584,8 @@ class AOSOLogitBoostClassifier(BoostingClassifier):
     eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
     min_delta: float
     score_dtype: Literal['float32', 'float64']
+    feature_dim: str | None
+    nodata: float | str | None
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
@@ -1599,6 +1624,8 @@ class AOSOLogitBoostClassifier(BoostingClassifier):
         eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
         min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
+        feature_dim: str | None = None,
+        nodata: float | str | None = None,
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
@@ -2148,6 +2175,11 @@ class LogitBoostClassifier(BoostingClassifier):
         A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
+    feature_dim : str or None, default=None
+        The dimension along which a cube has its features: an array of xarray or zarr whose dimensions have names. Its rows are
+        the cells of the other dimensions. None: each variable of a dataset is a feature. See the page about cubes.
+    nodata : int, float, str or None, default=None
+        The label of a cell that has none, besides NaN and `_FillValue`. Only for cubes.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
         What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
@@ -2242,6 +2274,8 @@ class LogitBoostClassifier(BoostingClassifier):
     eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
     min_delta: float
     score_dtype: Literal['float32', 'float64']
+    feature_dim: str | None
+    nodata: float | str | None
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
@@ -2280,6 +2314,8 @@ class LogitBoostClassifier(BoostingClassifier):
         eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
         min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
+        feature_dim: str | None = None,
+        nodata: float | str | None = None,
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
@@ -3067,6 +3103,11 @@ class SAMMERClassifier(BoostingClassifier):
         A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
+    feature_dim : str or None, default=None
+        The dimension along which a cube has its features: an array of xarray or zarr whose dimensions have names. Its rows are
+        the cells of the other dimensions. None: each variable of a dataset is a feature. See the page about cubes.
+    nodata : int, float, str or None, default=None
+        The label of a cell that has none, besides NaN and `_FillValue`. Only for cubes.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
         What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
@@ -3161,6 +3202,8 @@ class SAMMERClassifier(BoostingClassifier):
     eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
     min_delta: float
     score_dtype: Literal['float32', 'float64']
+    feature_dim: str | None
+    nodata: float | str | None
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
@@ -3199,6 +3242,8 @@ class SAMMERClassifier(BoostingClassifier):
         eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
         min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
+        feature_dim: str | None = None,
+        nodata: float | str | None = None,
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
