@@ -101,7 +101,8 @@ def predict(
             client=client,
             verbose=1,
         )
-    click.echo(f"{array.shape[0]} {'rows of probabilities' if proba else 'labels'} in {out}")
+    n = " x ".join(map(str, array.shape[: array.ndim - proba]))
+    click.echo(f"{n} {'rows of probabilities' if proba else 'labels'} in {out}")
 
 
 @main.command(

@@ -7,10 +7,11 @@ only.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -97,9 +98,9 @@ class OutputArray:
             with writing(self.url, self.array.nbytes):
                 self._publish()
 
-    def key(self, start: int) -> str:
-        """Return the key of the chunk that begins with row `start`."""
-        return chunk_key(self.array, start // self.array.chunks[0])
+    def key(self, *start: int) -> str:
+        """Return the key of the chunk that begins with row `start`, or at this position along each dimension."""
+        return chunk_key(self.array, *(a // size for a, size in zip(start, self.array.chunks, strict=False)))
 
     def check_seen(self) -> None:
         """Raise StoreError if this process does not find the prepared folder: it would write to another one."""
@@ -112,13 +113,19 @@ class OutputArray:
         )
 
     def write(self, start: int, values: np.ndarray) -> None:
-        """Write a whole chunk."""
+        """Write a whole chunk, which begins with row `start`."""
+        self.write_box((start,) + (0,) * (values.ndim - 1), values)
+
+    def write_box(self, start: tuple[int, ...], values: np.ndarray) -> None:
+        """Write a whole chunk, which begins at this position along each dimension."""
+        box = tuple(slice(a, a + n) for a, n in zip(start, values.shape, strict=True))
         with writing(self.url, self.array.nbytes):
-            self.array[start : start + len(values)] = values
+            self.array[box] = values
 
     def _keys(self) -> set[str]:
         """Return the keys of all chunks."""
-        return {self.key(start) for start in range(0, self.array.shape[0], self.array.chunks[0])}
+        steps = (range(0, n, size) for n, size in zip(self.array.shape, self.array.chunks, strict=True))
+        return {self.key(*start) for start in itertools.product(*steps)}
 
     def _begin(self, overwrite: bool) -> None:
         present = {key for key in listed(self.store, "") if not is_partial(key)}
@@ -161,6 +168,19 @@ class OutputArray:
             )
         _put(self.store, _METADATA, _encoded(self.array))
         sync(self.store.delete(UNFINISHED))
+
+
+def write_coordinates(url: str, coords: Mapping[str, Any]) -> None:
+    """Write arrays with names of dimensions into the group at a path or URL, beside an `OutputArray`, and list them there.
+
+    `coords` have `dims`, `values` and `attributes`.
+    """
+    store = open_store(url, read_only=False)
+    with writing(url, sum(one.values.nbytes for one in coords.values())):
+        group = zarr.open_group(store, mode="a", zarr_format=3)
+        for name, one in coords.items():
+            options = {"dimension_names": one.dims, "attributes": one.attributes, "overwrite": True}
+            group.create_array(name, data=one.values, **options)
 
 
 def _state(made_from: dict[str, Any]) -> bytes:

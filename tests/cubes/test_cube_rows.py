@@ -143,3 +143,35 @@ def test_a_tile_that_does_not_fit(tmp_path):
 def test_made_labels_are_few():
     assert 0 < labels().notnull().mean() < 1
     assert set(np.unique(labels().values[labels().notnull().values])) == set(LABELS)
+
+
+def test_workers_read_the_tiles(tmp_path, clients, expected):
+    found = model()
+    found.client = clients[2]
+    found.fit(written(dataset(), tmp_path / "x"), labels().chunk(y=11, x=5))
+    del found.feature_names_in_
+    assert found.digest() == expected
+
+
+def test_an_image_of_ome_zarr(tmp_path):
+    bands = dataset().to_dataarray("c").values
+    image = zarr.create_group(str(tmp_path / "image"))
+    image.create_array("0", data=bands[None], chunks=(1, 1, 8, 16))
+    axes = [{"name": "t", "type": "time"}, {"name": "c", "type": "channel"}, {"name": "y"}, {"name": "x"}]
+    image.attrs["ome"] = {
+        "multiscales": [{"axes": axes, "datasets": [{"path": "0"}]}],
+        "omero": {"channels": [{"label": name} for name in NAMES]},
+    }
+    strokes = image.create_group("labels").create_group("strokes")
+    strokes.create_array(
+        "0", data=labels().fillna(0).values.astype(np.uint8)[None, None], chunks=(1, 1, 8, 16)
+    )
+    strokes.attrs["ome"] = {"multiscales": [{"axes": axes, "datasets": [{"path": "0"}]}]}
+    level, of_labels = str(tmp_path / "image/0"), str(tmp_path / "image/labels/strokes/0")
+    found = model(nodata=0).fit(level, of_labels)
+    X, y = stacked(dataset(), labels())
+    by_hand = model().fit(X, y.astype(np.uint8))
+    assert found.feature_names_in_.tolist() == NAMES
+    np.testing.assert_array_equal(found.predict(level).squeeze(), found.predict(dataset()))
+    del found.feature_names_in_
+    assert found.digest() == by_hand.digest()

@@ -1,0 +1,99 @@
+"""Maps that are written to zarr: predictions for the cells of a cube, with its coordinates."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import math
+from typing import Any
+
+from distboost.data.axes import Bounds, spans
+from distboost.data.cells import Slot
+from distboost.data.dataset import check_unchanged
+from distboost.data.labels import plain, storable
+from distboost.data.result import Array, OutputArray, write_coordinates
+from distboost.data.source import BoxSource, fingerprint
+from distboost.estimators.base import BoostingClassifier
+from distboost.estimators.names import columns_named
+from distboost.estimators.predicting import cell_answers, class_answer, predictor_of, probabilities_answer
+from distboost.inputs.cube import Coordinate, CubeInput, divided_by_chunks, of_source
+from distboost.io.progress import phases_shown
+from distboost.prediction.cubes import CellAnswers, check_cube, predict_box, tile_shape
+from distboost.prediction.streamed import each
+
+log = logging.getLogger("distboost.prediction")
+
+
+def write_map(
+    model: BoostingClassifier,
+    cube: CubeInput,
+    out: str,
+    *,
+    proba: bool,
+    overwrite: bool,
+    client: Any,
+    verbose: int = 0,
+) -> Array:
+    """Predict the cells of a cube into a group of zarr arrays at `out`: "label" or "probability", and the coordinates.
+
+    As `write_predictions` does, this continues what an interrupted call wrote.
+    """
+    check_cube(cube, model.n_features_in_)
+    answer = probabilities_answer(model) if proba else class_answer(model)
+    predictor, name = predictor_of(model, answer), "probability" if proba else "label"
+    answers = cell_answers(model, predictor, answer.shape, answer.dtype)
+    tile = tile_shape(cube)
+    result = OutputArray.of(
+        f"{out}/{name}",
+        {"model": model.digest(), "x": fingerprint(cube.sources), "proba": proba},
+        shape=cube.shape + answers.shape,
+        chunks=tile + answers.shape,
+        dtype=answers.dtype,
+        fill_value=answers.nodata,
+        dimension_names=(*cube.dims, "class")[: len(cube.shape) + len(answers.shape)],
+        attributes=_attributes(model, cube, answers),
+    )
+    along = (spans(0, length, size) for length, size in zip(cube.shape, tile, strict=True))
+    grid = [*itertools.product(*map(list, along))]
+    with result.under_way(overwrite) as kept:
+        todo = [bounds for bounds in grid if result.key(*(a for a, _ in bounds)) not in kept]
+        if len(todo) < len(grid):
+            log.info(f"{out}: continuing after {len(grid) - len(todo):,} tiles that were predicted before")
+        divided = [*divided_by_chunks(cube.sources, cube.slots)]
+        slots = tuple(slot for _, slot, _ in divided)
+        calls = ((answers, slots, cube.dtype, bounds, result, *_parts(divided, bounds)) for bounds in todo)
+        with columns_named(model), phases_shown(verbose) as phases:
+            done = each(predict_box, predictor, calls, client=client, phases=phases)
+            n_cells = math.prod(cube.shape)
+            with phases.begin("predict", n_cells, "rows", n_cells - sum(map(_cells, todo))) as advance:
+                for bounds, _ in zip(todo, done, strict=True):
+                    advance(_cells(bounds))
+        check_unchanged(cube.sources)
+        write_coordinates(out, _coordinates(model, cube, proba))
+    return result.array
+
+
+def _attributes(model: BoostingClassifier, cube: CubeInput, answers: CellAnswers) -> dict[str, Any]:
+    """Return the attributes of a map."""
+    coded = {} if answers.coding is None else answers.coding.attributes()
+    more = [name for name, one in cube.coords.items() if one.dims and name not in cube.dims]
+    named = {"coordinates": " ".join(more)} if more else {}
+    own = {"classes": plain(model.classes_), "complete": True}
+    return {**cube.attributes, **named, **coded, "distboost": own}
+
+
+def _coordinates(model: BoostingClassifier, cube: CubeInput, proba: bool) -> dict[str, Coordinate]:
+    """Return the coordinates of a map."""
+    if not proba:
+        return dict(cube.coords)
+    classes = model.classes_.astype(storable(model.classes_.dtype))
+    return {**cube.coords, "class": Coordinate(("class",), classes, {})}
+
+
+def _parts(divided: list[tuple[BoxSource, Slot, tuple[int, int]]], bounds: Bounds) -> list[Any]:
+    """Return the parts that have the features of a box of cells."""
+    return [source.box(of_source(bounds, slot, span)) for source, slot, span in divided]
+
+
+def _cells(bounds: Bounds) -> int:
+    return math.prod(b - a for a, b in bounds)
