@@ -40,7 +40,7 @@ class Coordinate(NamedTuple):
     """A coordinate, or a grid mapping, which is one without dimensions."""
 
     dims: tuple[str, ...]
-    values: np.ndarray
+    values: Any
     attributes: dict[str, Any]
 
 
@@ -130,12 +130,14 @@ def raster_of(data: Any, place: str, like: CubeInput | None = None, decoded: boo
 
 
 def _coordinate(one: Any) -> Coordinate:
-    return Coordinate(tuple(map(str, one.dims)), np.asarray(one.values), dict(one.attrs))
+    values = one.data if one.ndim > 1 else one.values  # those of two dimensions may be as large as the cube
+    return Coordinate(tuple(map(str, one.dims)), values, dict(one.attrs))
 
 
 def _loadable(data: Any) -> Any:
     """Return the array in an array of xarray. What xarray would load as a whole becomes one of Dask."""
-    if DaskInput.recognises(data.data if data.chunks is not None else None) or data.variable._in_memory:
+    is_opened = {"preferred_chunks", "original_shape"} & data.encoding.keys()
+    if data.chunks is not None or not is_opened:
         return data.data
     return data.chunk(data.encoding.get("preferred_chunks", "auto")).data
 
@@ -188,7 +190,7 @@ def _image(array: zarr.Array[Any]) -> dict[str, Any]:
 
 
 def _coordinates(array: zarr.Array[Any], dims: tuple[str, ...]) -> dict[str, Coordinate]:
-    """Return the arrays beside an array that are its coordinates, or its grid mapping."""
+    """Return the arrays beside an array that are its coordinates, of one dimension at most, or its grid mapping."""
     group, attributes = _group_of(array), array.attrs.asdict()
     beside = f"{attributes.get('coordinates', '')} {attributes.get(GRID_MAPPING, '')}".split()
     if group is None:
@@ -198,7 +200,7 @@ def _coordinates(array: zarr.Array[Any], dims: tuple[str, ...]) -> dict[str, Coo
     return {
         name: Coordinate(dims_of(one) or (), np.asarray(one[...]), _plain(one))
         for name, one in found.items()
-        if isinstance(one, zarr.Array) and one.path != array.path
+        if isinstance(one, zarr.Array) and one.path != array.path and one.ndim < 2
     }
 
 

@@ -87,7 +87,8 @@ def labelled_of(cube: CubeInput, y: Any, weights: Any, reading: CubeReading, pre
     of_weights = None if weights is None else cube.aligned(weights, f"{prefix}sample_weight")
     marks = labels.marks if reading.nodata is None else (*labels.marks, reading.nodata)
     sources = [raster.source for raster in (*cube.rasters, labels, of_weights) if raster is not None]
-    warn_of_all(warnings_about((s for s in sources if not _may_be_absent(s, marks)), reading.missing_chunks))
+    checked = [one for one in sources if one is not labels.source or not _may_be_absent(one, marks)]
+    warn_of_all(warnings_about(checked, reading.missing_chunks))
     with (
         phases_shown(reading.verbose) as phases,
         open_runtime(reading.client, reading.n_threads, phases=phases) as work,

@@ -9,7 +9,7 @@ import zarr
 from distboost import GDMCBoostClassifier
 from distboost.data.stored import ZarrPart
 from distboost.errors import DataError, LimitError
-from tests.cubes.made import LABELS, dataset, labels, stacked, written
+from tests.cubes.made import LABELS, SHAPE, dataset, labels, stacked, written
 
 DIMS = ("band", "y", "x")
 NAMES = ["blue", "nir", "slope"]
@@ -143,6 +143,25 @@ def test_a_tile_that_does_not_fit(tmp_path):
 def test_made_labels_are_few():
     assert 0 < labels().notnull().mean() < 1
     assert set(np.unique(labels().values[labels().notnull().values])) == set(LABELS)
+
+
+def test_chunks_that_were_never_written_are_features_or_no_labels(tmp_path):
+    cube = zarr.create_array(
+        str(tmp_path / "x"),
+        shape=(3, *SHAPE),
+        chunks=(3, 30, 20),
+        dtype="f4",
+        fill_value=0,
+        dimension_names=DIMS,
+    )
+    cube[..., :20] = dataset().to_dataarray("band").values[..., :20]
+    cover = zarr.create_array(
+        str(tmp_path / "y"), shape=SHAPE, chunks=(30, 10), dtype="u1", fill_value=0, dimension_names=DIMS[1:]
+    )
+    cover[:, :30] = labels().fillna(0).values[:, :30]
+    with pytest.warns(UserWarning, match="1 chunks of X"):
+        found = model(nodata=0, feature_dim="band").fit(cube, cover)
+    assert found.training_record_.n_rows["train"] == np.count_nonzero(cover[...])
 
 
 def test_workers_read_the_tiles(tmp_path, clients, expected):
