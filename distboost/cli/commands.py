@@ -101,7 +101,8 @@ def predict(
             client=client,
             verbose=1,
         )
-    n = " x ".join(map(str, array.shape[: array.ndim - proba]))
+    shape = array.shape[1:] if proba and array.ndim > 2 else array.shape[:1] if proba else array.shape
+    n = " x ".join(map(str, shape))
     click.echo(f"{n} {'rows of probabilities' if proba else 'labels'} in {out}")
 
 

@@ -37,9 +37,10 @@ from distboost.io.storage import (
     writing,
 )
 
+DIMENSIONS = "_ARRAY_DIMENSIONS"  # the attribute of format 2 that names dimensions
 UNFINISHED = "distboost-unfinished.json"
 Array: TypeAlias = zarr.Array[Any]
-_METADATA = "zarr.json"
+_METADATA = ("zarr.json", ".zarray")  # of format 3, and of format 2
 _FORMAT = {"format": "distboost-unfinished-prediction", "version": 1}
 
 # How an unfinished result differs from ours, by the entry of its state that has another value.
@@ -79,7 +80,7 @@ class OutputArray:
         metadata: Any = unplaced.metadata
         place = StorePath(open_store(url, read_only=False))
         placed = zarr.Array(AsyncArray(metadata, place, unplaced.async_array.config))
-        return cls(url, placed, _state({**made_from, "array": json.loads(_encoded(placed))}))
+        return cls(url, placed, _state({**made_from, "array": json.loads(_metadata(placed)[-1][1])}))
 
     @property
     def store(self) -> Store:
@@ -149,7 +150,8 @@ class OutputArray:
                 )
         if remove:
             _put(self.store, UNFINISHED, _state({}))  # the next call may then remove the rest
-            sync(self.store.delete(_METADATA))
+            for key in _METADATA:
+                sync(self.store.delete(key))
             remove_all(self.store, keep={UNFINISHED})
         _put(self.store, UNFINISHED, self.state)
 
@@ -166,30 +168,39 @@ class OutputArray:
             raise StoreError(
                 f"another process has begun to write to {self.url!r}. Wait for it, or choose another path."
             )
-        _put(self.store, _METADATA, _encoded(self.array))
+        for key, content in _metadata(self.array):
+            _put(self.store, key, content)
         sync(self.store.delete(UNFINISHED))
 
 
 def write_coordinates(url: str, coords: Mapping[str, Any]) -> None:
-    """Write arrays with names of dimensions into the group at a path or URL, beside an `OutputArray`, and list them there.
+    """Write coordinates into the group of format 2 at a path or URL, beside an `OutputArray`.
 
-    `coords` have `dims`, `values` and `attributes`.
+    They have `dims`, `values` and `attributes`.
     """
-    store = open_store(url, read_only=False)
     with writing(url, sum(one.values.nbytes for one in coords.values())):
-        group = zarr.open_group(store, mode="a", zarr_format=3)
+        group = zarr.open_group(open_store(url, read_only=False), mode="a", zarr_format=2)
+        group.attrs["Conventions"] = "CF-1.11"
         for name, one in coords.items():
-            options = {"dimension_names": one.dims, "attributes": one.attributes, "overwrite": True}
-            group.create_array(name, data=one.values, **options)
+            attributes = {k: v for k, v in one.attributes.items() if k != "_FillValue"}
+            attributes[DIMENSIONS] = list(one.dims)
+            group.create_array(name, data=one.values, attributes=attributes, fill_value=None, overwrite=True)
+
+
+def consolidate(url: str) -> None:
+    """Describe all arrays of a group in one file, which xarray asks for."""
+    with writing(url, 0):
+        zarr.consolidate_metadata(open_store(url, read_only=False), zarr_format=2)
 
 
 def _state(made_from: dict[str, Any]) -> bytes:
     return json.dumps({**_FORMAT, "made_from": made_from}, indent=1, sort_keys=True).encode()
 
 
-def _encoded(array: zarr.Array[Any]) -> bytes:
-    """Return the metadata of an array, as they are stored."""
-    return array.metadata.to_buffer_dict(default_buffer_prototype())[_METADATA].to_bytes()
+def _metadata(array: zarr.Array[Any]) -> list[tuple[str, bytes]]:
+    """Return the metadata of an array, as they are stored, by their keys. Without the last, it cannot be opened."""
+    found = array.metadata.to_buffer_dict(default_buffer_prototype())
+    return [(key, found[key].to_bytes()) for key in sorted(found, key=_METADATA.__contains__)]
 
 
 def _content(store: Store) -> bytes | None:

@@ -11,14 +11,14 @@ from distboost.data.axes import Bounds, spans
 from distboost.data.cells import Slot
 from distboost.data.dataset import check_unchanged
 from distboost.data.labels import plain, storable
-from distboost.data.result import Array, OutputArray, write_coordinates
+from distboost.data.result import DIMENSIONS, Array, OutputArray, consolidate, write_coordinates
 from distboost.data.source import BoxSource, fingerprint
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.names import columns_named
 from distboost.estimators.predicting import cell_answers, class_answer, predictor_of, probabilities_answer
-from distboost.inputs.cube import Coordinate, CubeInput, divided_by_chunks, of_source
+from distboost.inputs.cube import GRID_MAPPING, Coordinate, CubeInput, divided_by_chunks, of_source
 from distboost.io.progress import phases_shown
-from distboost.prediction.cubes import CellAnswers, check_cube, predict_box, tile_shape
+from distboost.prediction.cubes import CellAnswers, box_start, check_cube, predict_box, tile_shape
 from distboost.prediction.streamed import each
 
 log = logging.getLogger("distboost.prediction")
@@ -46,17 +46,17 @@ def write_map(
     result = OutputArray.of(
         f"{out}/{name}",
         {"model": model.digest(), "x": fingerprint(cube.sources), "proba": proba},
-        shape=cube.shape + answers.shape,
-        chunks=tile + answers.shape,
+        shape=answers.shape + cube.shape,
+        chunks=answers.shape + tile,
         dtype=answers.dtype,
         fill_value=answers.nodata,
-        dimension_names=(*cube.dims, "class")[: len(cube.shape) + len(answers.shape)],
+        zarr_format=2,  # which GDAL reads since version 3.4
         attributes=_attributes(model, cube, answers),
     )
     along = (spans(0, length, size) for length, size in zip(cube.shape, tile, strict=True))
     grid = [*itertools.product(*map(list, along))]
     with result.under_way(overwrite) as kept:
-        todo = [bounds for bounds in grid if result.key(*(a for a, _ in bounds)) not in kept]
+        todo = [bounds for bounds in grid if result.key(*box_start(bounds, answers)) not in kept]
         if len(todo) < len(grid):
             log.info(f"{out}: continuing after {len(grid) - len(todo):,} tiles that were predicted before")
         divided = [*divided_by_chunks(cube.sources, cube.slots)]
@@ -70,16 +70,24 @@ def write_map(
                     advance(_cells(bounds))
         check_unchanged(cube.sources)
         write_coordinates(out, _coordinates(model, cube, proba))
+    consolidate(out)
     return result.array
 
 
 def _attributes(model: BoostingClassifier, cube: CubeInput, answers: CellAnswers) -> dict[str, Any]:
     """Return the attributes of a map."""
     coded = {} if answers.coding is None else answers.coding.attributes()
+    coded.pop("_FillValue", None)  # that of the array, in this format
+    dims = [*(["class"] if answers.shape else []), *cube.dims]
     more = [name for name, one in cube.coords.items() if one.dims and name not in cube.dims]
     named = {"coordinates": " ".join(more)} if more else {}
+    mapping = cube.coords.get(str(cube.attributes.get(GRID_MAPPING)))
+    wkt = (
+        None if mapping is None else mapping.attributes.get("crs_wkt", mapping.attributes.get("spatial_ref"))
+    )
+    crs = {} if wkt is None else {"_CRS": {"wkt": wkt}}  # what GDAL reads
     own = {"classes": plain(model.classes_), "complete": True}
-    return {**cube.attributes, **named, **coded, "distboost": own}
+    return {DIMENSIONS: dims, **cube.attributes, **named, **crs, **coded, "distboost": own}
 
 
 def _coordinates(model: BoostingClassifier, cube: CubeInput, proba: bool) -> dict[str, Coordinate]:

@@ -18,6 +18,7 @@ import zarr
 
 from distboost.data.axes import Axis, Bounds
 from distboost.data.cells import Slot
+from distboost.data.result import DIMENSIONS
 from distboost.data.source import ArraySource, BoxSource, Source
 from distboost.data.stored import ZarrSource
 from distboost.errors import DataError
@@ -154,7 +155,7 @@ def _source(data: Any, place: str) -> BoxSource:
 
 def dims_of(array: zarr.Array[Any]) -> tuple[str, ...] | None:
     """Return the names of the dimensions of a zarr array; None if it does not have one for each."""
-    names: Any = getattr(array.metadata, "dimension_names", None) or array.attrs.get("_ARRAY_DIMENSIONS")
+    names: Any = getattr(array.metadata, "dimension_names", None) or array.attrs.get(DIMENSIONS)
     if names is None:
         names = [axis.get("name") for axis in _image(array).get("axes", [])]
     whole = len(names) == array.ndim and all(isinstance(name, str) for name in names)
@@ -205,7 +206,7 @@ def _coordinates(array: zarr.Array[Any], dims: tuple[str, ...]) -> dict[str, Coo
 
 
 def _plain(array: zarr.Array[Any]) -> dict[str, Any]:
-    return {name: value for name, value in array.attrs.asdict().items() if name != "_ARRAY_DIMENSIONS"}
+    return {name: value for name, value in array.attrs.asdict().items() if name != DIMENSIONS}
 
 
 def has_dims(data: Any) -> bool:

@@ -153,8 +153,13 @@ def predict_box(
 
     shape = tuple(b - a for a, b in bounds)
     box = whole_box(shape, slots, dtype, *parts)
-    start = tuple(a for a, _ in bounds) + (0,) * len(answers.shape)
-    result.write_box(start, answers._replace(function=predicted)(box))
+    values = answers._replace(function=predicted)(box)
+    result.write_box(box_start(bounds, answers), values if not answers.shape else np.moveaxis(values, -1, 0))
+
+
+def box_start(bounds: Bounds, answers: CellAnswers) -> tuple[int, ...]:
+    """Return where the answers for a box begin in a written map: classes come first there, as the bands of images do."""
+    return (0,) * len(answers.shape) + tuple(a for a, _ in bounds)
 
 
 def lazy_map(cube: CubeInput, answers: CellAnswers, classes: np.ndarray) -> Any:
