@@ -182,8 +182,7 @@ def write_coordinates(url: str, coords: Mapping[str, Any]) -> None:
         group = zarr.open_group(open_store(url, read_only=False), mode="a", zarr_format=2)
         group.attrs["Conventions"] = "CF-1.11"
         for name, one in coords.items():
-            attributes = {k: v for k, v in one.attributes.items() if k != "_FillValue"}
-            attributes[DIMENSIONS] = list(one.dims)
+            attributes = {**one.attributes, DIMENSIONS: list(one.dims)}
             group.create_array(name, data=one.values, attributes=attributes, fill_value=None, overwrite=True)
 
 

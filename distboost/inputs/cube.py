@@ -206,7 +206,9 @@ def _coordinates(array: zarr.Array[Any], dims: tuple[str, ...]) -> dict[str, Coo
 
 
 def _plain(array: zarr.Array[Any]) -> dict[str, Any]:
-    return {name: value for name, value in array.attrs.asdict().items() if name != DIMENSIONS}
+    """Return the attributes of a coordinate, which has no missing values, without xarray's marks."""
+    marks = {DIMENSIONS, *MISSING}
+    return {name: value for name, value in array.attrs.asdict().items() if name not in marks}
 
 
 def has_dims(data: Any) -> bool:

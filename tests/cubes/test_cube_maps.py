@@ -58,6 +58,9 @@ def test_a_map_has_the_classes_and_the_coordinates(kind, tmp_path, model, expect
     np.testing.assert_array_equal(found["y"], dataset()["y"])
     np.testing.assert_array_equal(found.values[present], classes[present])
     assert (found.values[~present] == found.attrs["_FillValue"]).all()
+    found.to_dataset(name="cover").to_zarr(tmp_path / "written", consolidated=False)
+    again = xr.open_zarr(tmp_path / "written", consolidated=False, mask_and_scale=False)["cover"]
+    np.testing.assert_array_equal(again, found)
     proba = model.predict_proba(cube)
     assert proba.dims == ("y", "x", "class")
     assert proba["class"].values.tolist() == [1, 2, 3]
