@@ -101,7 +101,9 @@ def predict(
             client=client,
             verbose=1,
         )
-    click.echo(f"{array.shape[0]} {'rows of probabilities' if proba else 'labels'} in {out}")
+    shape = array.shape[1:] if proba and array.ndim > 2 else array.shape[:1] if proba else array.shape
+    n = " x ".join(map(str, shape))
+    click.echo(f"{n} {'rows of probabilities' if proba else 'labels'} in {out}")
 
 
 @main.command(

@@ -48,8 +48,10 @@ def _data_options(command: Callable[..., Any]) -> Callable[..., Any]:
         if categorical is not None:
             given["categorical_features"] = categorical
         estimator = with_parameters(factory.estimator(algorithm)(), given)
-        names = ("y", "sample_weight", "groups", "folds", "random_state")
+        names = ("y", "sample_weight", "groups", "tile_size", "folds", "random_state")
         data = {"X": x, **{name: options.pop(name) for name in names}}
+        if data["tile_size"] is not None and data["groups"] is None:
+            data["groups"] = "tiles"
         return command(estimator=estimator, data=data, **options)
 
     decorated: Callable[..., Any] = with_data
@@ -70,6 +72,12 @@ def _data_options(command: Callable[..., Any]) -> Callable[..., Any]:
             type=click.IntRange(2, 255),
             default=5,
             help="Each is left out of a training run, and judges it.",
+        ),
+        click.option(
+            "--tile-size",
+            type=click.IntRange(min=1),
+            metavar="CELLS",
+            help="Groups are tiles of a cube, of so many cells along each dimension.",
         ),
         path_option("--groups", "Groups of the rows, (rows,): each is in one fold.", required=False),
         path_option("--sample-weight", "Weights of the rows, (rows,).", required=False),

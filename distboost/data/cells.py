@@ -90,14 +90,26 @@ def values_at(at: np.ndarray, slots: tuple[Slot, ...], dtype: np.dtype, *parts: 
     """
     out = np.empty((at.shape[1], max(slot.columns[1] for slot in slots)), dtype)
     for slot, part in zip(slots, parts, strict=True):
-        values = load(part)
-        axes = list(slot.axes)
-        if slot.feature_axis is None:
-            values = values[..., np.newaxis]
-        else:
-            values = np.moveaxis(values, slot.feature_axis, -1)
-            del axes[slot.feature_axis]
-        index = tuple(0 if axis is None else at[axis] for axis in axes)
-        out[:, slice(*slot.columns)] = values[index]
-        del values  # frees memory before the next box is read
+        out[:, slice(*slot.columns)] = _values_at(load(part), slot, at)
     return out
+
+
+def whole_box(shape: tuple[int, ...], slots: tuple[Slot, ...], dtype: np.dtype, *parts: Any) -> np.ndarray:
+    """Return the values of all columns at the cells of a box of this shape, (*shape, n_columns) of `dtype`."""
+    at = np.indices(shape, np.int32, sparse=True)
+    out = np.empty((*shape, max(slot.columns[1] for slot in slots)), dtype)
+    for slot, part in zip(slots, parts, strict=True):
+        out[..., slice(*slot.columns)] = _values_at(load(part), slot, at)
+    return out
+
+
+def _values_at(values: np.ndarray, slot: Slot, at: Any) -> np.ndarray:
+    """Return the values of a slot's columns at some cells, (*shape of `at`, n_columns)."""
+    axes = list(slot.axes)
+    if slot.feature_axis is None:
+        values = values[..., np.newaxis]
+    else:
+        values = np.moveaxis(values, slot.feature_axis, -1)
+        del axes[slot.feature_axis]
+    found: np.ndarray = values[tuple(0 if axis is None else at[axis] for axis in axes)]
+    return found

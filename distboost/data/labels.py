@@ -77,6 +77,11 @@ def restored(values: Any, dtype: Any, kind: type[Exception]) -> np.ndarray:
     return labels
 
 
+def storable(dtype: np.dtype) -> np.dtype:
+    """Return the dtype to store labels with: zarr 3 specifies text of variable length, not NumPy's of fixed length."""
+    return np.dtypes.StringDType() if dtype.kind in "UO" else dtype
+
+
 def storable_type(classes: np.ndarray) -> np.dtype:
     """Return a type for answers among these classes that zarr and Parquet can store; objects for whole numbers beyond 64 bits.
 

@@ -7,10 +7,11 @@ only.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -36,9 +37,10 @@ from distboost.io.storage import (
     writing,
 )
 
+DIMENSIONS = "_ARRAY_DIMENSIONS"  # the attribute of format 2 that names dimensions
 UNFINISHED = "distboost-unfinished.json"
 Array: TypeAlias = zarr.Array[Any]
-_METADATA = "zarr.json"
+_METADATA = ("zarr.json", ".zarray")  # of format 3, and of format 2
 _FORMAT = {"format": "distboost-unfinished-prediction", "version": 1}
 
 # How an unfinished result differs from ours, by the entry of its state that has another value.
@@ -78,7 +80,7 @@ class OutputArray:
         metadata: Any = unplaced.metadata
         place = StorePath(open_store(url, read_only=False))
         placed = zarr.Array(AsyncArray(metadata, place, unplaced.async_array.config))
-        return cls(url, placed, _state({**made_from, "array": json.loads(_encoded(placed))}))
+        return cls(url, placed, _state({**made_from, "array": json.loads(_metadata(placed)[-1][1])}))
 
     @property
     def store(self) -> Store:
@@ -97,9 +99,9 @@ class OutputArray:
             with writing(self.url, self.array.nbytes):
                 self._publish()
 
-    def key(self, start: int) -> str:
-        """Return the key of the chunk that begins with row `start`."""
-        return chunk_key(self.array, start // self.array.chunks[0])
+    def key(self, *start: int) -> str:
+        """Return the key of the chunk that begins with row `start`, or at this position along each dimension."""
+        return chunk_key(self.array, *(a // size for a, size in zip(start, self.array.chunks, strict=False)))
 
     def check_seen(self) -> None:
         """Raise StoreError if this process does not find the prepared folder: it would write to another one."""
@@ -112,13 +114,19 @@ class OutputArray:
         )
 
     def write(self, start: int, values: np.ndarray) -> None:
-        """Write a whole chunk."""
+        """Write a whole chunk, which begins with row `start`."""
+        self.write_box((start,) + (0,) * (values.ndim - 1), values)
+
+    def write_box(self, start: tuple[int, ...], values: np.ndarray) -> None:
+        """Write a whole chunk, which begins at this position along each dimension."""
+        box = tuple(slice(a, a + n) for a, n in zip(start, values.shape, strict=True))
         with writing(self.url, self.array.nbytes):
-            self.array[start : start + len(values)] = values
+            self.array[box] = values
 
     def _keys(self) -> set[str]:
         """Return the keys of all chunks."""
-        return {self.key(start) for start in range(0, self.array.shape[0], self.array.chunks[0])}
+        steps = (range(0, n, size) for n, size in zip(self.array.shape, self.array.chunks, strict=True))
+        return {self.key(*start) for start in itertools.product(*steps)}
 
     def _begin(self, overwrite: bool) -> None:
         present = {key for key in listed(self.store, "") if not is_partial(key)}
@@ -142,7 +150,8 @@ class OutputArray:
                 )
         if remove:
             _put(self.store, UNFINISHED, _state({}))  # the next call may then remove the rest
-            sync(self.store.delete(_METADATA))
+            for key in _METADATA:
+                sync(self.store.delete(key))
             remove_all(self.store, keep={UNFINISHED})
         _put(self.store, UNFINISHED, self.state)
 
@@ -159,17 +168,38 @@ class OutputArray:
             raise StoreError(
                 f"another process has begun to write to {self.url!r}. Wait for it, or choose another path."
             )
-        _put(self.store, _METADATA, _encoded(self.array))
+        for key, content in _metadata(self.array):
+            _put(self.store, key, content)
         sync(self.store.delete(UNFINISHED))
+
+
+def write_coordinates(url: str, coords: Mapping[str, Any]) -> None:
+    """Write coordinates into the group of format 2 at a path or URL, beside an `OutputArray`.
+
+    They have `dims`, `values` and `attributes`.
+    """
+    with writing(url, sum(one.values.nbytes for one in coords.values())):
+        group = zarr.open_group(open_store(url, read_only=False), mode="a", zarr_format=2)
+        group.attrs["Conventions"] = "CF-1.11"
+        for name, one in coords.items():
+            attributes = {**one.attributes, DIMENSIONS: list(one.dims)}
+            group.create_array(name, data=one.values, attributes=attributes, fill_value=None, overwrite=True)
+
+
+def consolidate(url: str) -> None:
+    """Describe all arrays of a group in one file, which xarray asks for."""
+    with writing(url, 0):
+        zarr.consolidate_metadata(open_store(url, read_only=False), zarr_format=2)
 
 
 def _state(made_from: dict[str, Any]) -> bytes:
     return json.dumps({**_FORMAT, "made_from": made_from}, indent=1, sort_keys=True).encode()
 
 
-def _encoded(array: zarr.Array[Any]) -> bytes:
-    """Return the metadata of an array, as they are stored."""
-    return array.metadata.to_buffer_dict(default_buffer_prototype())[_METADATA].to_bytes()
+def _metadata(array: zarr.Array[Any]) -> list[tuple[str, bytes]]:
+    """Return the metadata of an array, as they are stored, by their keys. Without the last, it cannot be opened."""
+    found = array.metadata.to_buffer_dict(default_buffer_prototype())
+    return [(key, found[key].to_bytes()) for key in sorted(found, key=_METADATA.__contains__)]
 
 
 def _content(store: Store) -> bytes | None:

@@ -15,9 +15,11 @@ from distboost.estimators.names import columns_named
 from distboost.estimators.parameters import CommonParameters, algorithm_of, n_threads
 from distboost.estimators.validation import checked_rows, finite_rows, opened_rows
 from distboost.inputs.base import LazyInput
+from distboost.inputs.cube import CubeInput
 from distboost.model.calibration import Calibration
 from distboost.model.learned import Learned
 from distboost.prediction import lazy
+from distboost.prediction.cubes import CellAnswers, Coding, check_cube, lazy_map
 from distboost.prediction.predictor import (
     Answer,
     OfRows,
@@ -37,6 +39,8 @@ def predict(estimator: CommonParameters, X: Any, answer: Answer) -> Any:
 def mapped(estimator: CommonParameters, X: Any, function: OfRows, shape: tuple[int, ...], dtype: Any) -> Any:
     """Return function(rows, threads), (n, *shape) of `dtype`, for the rows of X, as a lazy array if X is lazy."""
     rows = opened_rows(estimator, X)
+    if isinstance(rows, CubeInput):
+        return _map(estimator, rows, function, shape, dtype)
     if isinstance(rows, LazyInput):
         return _lazily(estimator, rows, function, shape, dtype)
     with columns_named(estimator), Threads(n_threads(estimator)) as threads:
@@ -53,6 +57,27 @@ def _lazily(
         dtype = storable_type(estimator.learned_.classes)
     chunk = partial(predict_chunk, names=getattr(estimator, "feature_names_in_", None))
     return lazy.map_rows(X, chunk, estimator.n_features_in_, argument=function, shape=shape, dtype=dtype)
+
+
+def _map(
+    estimator: CommonParameters, cube: CubeInput, function: OfRows, shape: tuple[int, ...], dtype: Any
+) -> Any:
+    """Return function(rows, threads), as `mapped` does, as a lazy DataArray of all cells."""
+    check_cube(cube, estimator.n_features_in_)
+    answers = cell_answers(estimator, function, shape, dtype)
+    chunk = partial(predict_chunk, predictor=function, names=getattr(estimator, "feature_names_in_", None))
+    return lazy_map(cube, answers._replace(function=chunk), estimator.learned_.classes)
+
+
+def cell_answers(
+    estimator: CommonParameters, function: OfRows, shape: tuple[int, ...], dtype: Any
+) -> CellAnswers:
+    """Return what answers for cells: with the numbers of a map if the answers are classes, else with NaN for missing cells."""
+    of_scores = function.answer.of_scores if isinstance(function, Predictor) else None
+    if isinstance(of_scores, partial) and of_scores.func is class_of_largest:
+        coding = Coding.of(estimator.learned_.classes)
+        return CellAnswers(unchanged, shape, coding.codes.dtype, coding.nodata, coding)
+    return CellAnswers(unchanged, shape, np.dtype(dtype), np.nan)
 
 
 def probabilities_of(estimator: CommonParameters) -> Callable[[np.ndarray], np.ndarray]:
@@ -104,10 +129,13 @@ def staged(estimator: CommonParameters, X: Any, answer: Answer) -> Iterator[Any]
     """Yield the answer after each round for the rows of X, as a lazy array if X is lazy."""
     rows = opened_rows(estimator, X)
     predictor = predictor_of(estimator, answer)
-    if isinstance(rows, LazyInput):
+    if isinstance(rows, CubeInput | LazyInput):
         for n_rounds in range(1, len(predictor.ensemble) + 1):
             first = predictor._replace(ensemble=predictor.ensemble.copy(n_rounds))
-            yield _lazily(estimator, rows, first, answer.shape, answer.dtype)
+            if isinstance(rows, CubeInput):
+                yield _map(estimator, rows, first, answer.shape, answer.dtype)
+            else:
+                yield _lazily(estimator, rows, first, answer.shape, answer.dtype)
         return
     with Threads(n_threads(estimator)) as threads:
         X = finite_rows(estimator, rows, threads)

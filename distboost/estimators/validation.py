@@ -167,7 +167,7 @@ def _evaluation_rows(estimator: CommonParameters, entry: Any, place: str) -> Dat
         raise DataError(
             f"``{place}`` is a tuple of sets. Pass a list, [(X, y), (X2, y2)], or a dict of sets by name."
         )
-    x = _ordered(estimator, adapter_of(X, place if y is None else f"{place} X", estimator.feature_dim))
+    x = ordered(estimator, adapter_of(X, place if y is None else f"{place} X", estimator.feature_dim))
     no_labels = f"``{place}`` has no labels. Pass ``labelled|(X, y) or (X, y, sample_weight)``."
     return _labelled(estimator, x, y, weights=weights, prefix=f"{place} ", no_labels=no_labels)
 
@@ -196,7 +196,7 @@ def opened_rows(estimator: CommonParameters, X: Any) -> Input:
 
 def _opened(estimator: CommonParameters, X: Any) -> Input:
     with storage_options(estimator.storage_options):
-        rows = _ordered(estimator, adapter_of(X, "X", estimator.feature_dim).values())
+        rows = ordered(estimator, adapter_of(X, "X", estimator.feature_dim).values())
     compare_names(estimator, rows.names, "``X``")
     return rows.coded_for(estimator.learned_.ensemble.categories)
 
@@ -234,11 +234,11 @@ def finite_rows(estimator: CommonParameters, rows: Input, threads: Threads) -> n
 
 def check_names(estimator: CommonParameters, X: Any) -> None:
     """Compare the names of the features of X with those of the training."""
-    rows = _ordered(estimator, adapter_of(X, "X", estimator.feature_dim).values())
+    rows = ordered(estimator, adapter_of(X, "X", estimator.feature_dim).values())
     compare_names(estimator, rows.names, "``X``")
 
 
-def _ordered(estimator: CommonParameters, rows: Input) -> Input:
+def ordered(estimator: CommonParameters, rows: Input) -> Input:
     """Return the variables of a dataset in the order of the training; other rows as they are."""
     return (
         rows.ordered(getattr(estimator, "feature_names_in_", None)) if isinstance(rows, CubeInput) else rows

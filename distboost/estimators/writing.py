@@ -8,18 +8,22 @@ from typing import Any
 import numpy as np
 
 from distboost.data.axes import spans
-from distboost.data.labels import plain
+from distboost.data.labels import plain, storable
 from distboost.data.result import Array, OutputArray
-from distboost.data.source import Source, changed, fingerprint, warn_about
+from distboost.data.source import changed, fingerprint, warn_about
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.names import columns_named
 from distboost.estimators.predicting import class_answer, predictor_of, probabilities_answer
+from distboost.estimators.validation import ordered
+from distboost.estimators.writing_maps import write_map
 from distboost.inputs.choose import adapter_of
+from distboost.inputs.cube import CubeInput
 from distboost.io.progress import phases_shown
 from distboost.io.storage import local_path
 from distboost.prediction import streamed
 from distboost.prediction.streamed import check_features, counted, each, rows_per_task
+from distboost.warn import warn_of_all
 
 log = logging.getLogger("distboost.prediction")
 
@@ -39,7 +43,14 @@ def write_predictions(
     The array can be opened once it is complete. Chunks that an interrupted call with the same model and rows wrote are kept.
     """
     _check_apart(x, out)
-    source = _rows(model, x)
+    rows = ordered(model, adapter_of(x, "X", model.feature_dim).values())
+    if isinstance(rows, CubeInput):
+        how = {"proba": proba, "overwrite": overwrite, "client": client, "verbose": verbose}
+        warn_of_all(rows.warnings(model.missing_chunks))
+        return write_map(model, rows, out, **how)
+    source = rows.coded_for(model.learned_.ensemble.categories).features()
+    check_features(source.shape, source.place, model.n_features_in_)
+    warn_about(source, "warn")
     step = rows_per_task(source)
     n_classes = len(model.classes_)
     made_from = {"model": model.digest(), "x": fingerprint([source]), "proba": proba}
@@ -48,7 +59,7 @@ def write_predictions(
         made_from,
         shape=(source.n_rows, n_classes) if proba else (source.n_rows,),
         chunks=(min(step, max(source.n_rows, 1)), n_classes)[: 1 + proba],
-        dtype=np.dtype(np.float64) if proba else _storable(model.classes_.dtype),
+        dtype=np.dtype(np.float64) if proba else storable(model.classes_.dtype),
         attributes={"distboost": {"classes": plain(model.classes_), "complete": True}},
     )
     row_spans = list(spans(0, source.n_rows, step))
@@ -79,15 +90,3 @@ def _check_apart(x: str, out: str) -> None:
         raise DataError(
             f"``out`` {out!r} and ``X`` {x!r} are the same place, or one is within the other. Pass another place as ``out``."
         )
-
-
-def _rows(model: BoostingClassifier, x: str) -> Source:
-    source = adapter_of(x, "X").values().coded_for(model.learned_.ensemble.categories).features()
-    check_features(source.shape, source.place, model.n_features_in_)
-    warn_about(source, "warn")
-    return source
-
-
-def _storable(dtype: np.dtype) -> np.dtype:
-    """Return the dtype to store labels with: zarr 3 specifies text of variable length, not NumPy's of fixed length."""
-    return np.dtypes.StringDType() if dtype.kind in "UO" else dtype

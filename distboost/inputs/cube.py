@@ -6,8 +6,9 @@ is a cell of the dimensions that hold no features.
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -15,7 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import zarr
 
+from distboost.data.axes import Axis, Bounds
 from distboost.data.cells import Slot
+from distboost.data.result import DIMENSIONS
 from distboost.data.source import ArraySource, BoxSource, Source
 from distboost.data.stored import ZarrSource
 from distboost.errors import DataError
@@ -23,6 +26,7 @@ from distboost.inputs.array import unmasked
 from distboost.inputs.base import Input, is_instance, texts
 from distboost.inputs.dask_array import DaskInput
 from distboost.inputs.zarr_array import MISSING, NoArray, ZarrInput, at_path, folder_of, packed
+from distboost.io.remote import is_unlisted
 from distboost.io.storage import found_group, open_store
 
 GRID_MAPPING = "grid_mapping"
@@ -37,7 +41,7 @@ class Coordinate(NamedTuple):
     """A coordinate, or a grid mapping, which is one without dimensions."""
 
     dims: tuple[str, ...]
-    values: np.ndarray
+    values: Any
     attributes: dict[str, Any]
 
 
@@ -127,12 +131,14 @@ def raster_of(data: Any, place: str, like: CubeInput | None = None, decoded: boo
 
 
 def _coordinate(one: Any) -> Coordinate:
-    return Coordinate(tuple(map(str, one.dims)), np.asarray(one.values), dict(one.attrs))
+    values = one.data if one.ndim > 1 else one.values  # those of two dimensions may be as large as the cube
+    return Coordinate(tuple(map(str, one.dims)), values, dict(one.attrs))
 
 
 def _loadable(data: Any) -> Any:
     """Return the array in an array of xarray. What xarray would load as a whole becomes one of Dask."""
-    if DaskInput.recognises(data.data if data.chunks is not None else None) or data.variable._in_memory:
+    is_opened = {"preferred_chunks", "original_shape"} & data.encoding.keys()
+    if data.chunks is not None or not is_opened:
         return data.data
     return data.chunk(data.encoding.get("preferred_chunks", "auto")).data
 
@@ -149,7 +155,7 @@ def _source(data: Any, place: str) -> BoxSource:
 
 def dims_of(array: zarr.Array[Any]) -> tuple[str, ...] | None:
     """Return the names of the dimensions of a zarr array; None if it does not have one for each."""
-    names: Any = getattr(array.metadata, "dimension_names", None) or array.attrs.get("_ARRAY_DIMENSIONS")
+    names: Any = getattr(array.metadata, "dimension_names", None) or array.attrs.get(DIMENSIONS)
     if names is None:
         names = [axis.get("name") for axis in _image(array).get("axes", [])]
     whole = len(names) == array.ndim and all(isinstance(name, str) for name in names)
@@ -185,7 +191,7 @@ def _image(array: zarr.Array[Any]) -> dict[str, Any]:
 
 
 def _coordinates(array: zarr.Array[Any], dims: tuple[str, ...]) -> dict[str, Coordinate]:
-    """Return the arrays beside an array that are its coordinates, or its grid mapping."""
+    """Return the arrays beside an array that are its coordinates, of one dimension at most, or its grid mapping."""
     group, attributes = _group_of(array), array.attrs.asdict()
     beside = f"{attributes.get('coordinates', '')} {attributes.get(GRID_MAPPING, '')}".split()
     if group is None:
@@ -195,12 +201,14 @@ def _coordinates(array: zarr.Array[Any], dims: tuple[str, ...]) -> dict[str, Coo
     return {
         name: Coordinate(dims_of(one) or (), np.asarray(one[...]), _plain(one))
         for name, one in found.items()
-        if isinstance(one, zarr.Array) and one.path != array.path
+        if isinstance(one, zarr.Array) and one.path != array.path and one.ndim < 2
     }
 
 
 def _plain(array: zarr.Array[Any]) -> dict[str, Any]:
-    return {name: value for name, value in array.attrs.asdict().items() if name != "_ARRAY_DIMENSIONS"}
+    """Return the attributes of a coordinate, which has no missing values, without xarray's marks."""
+    marks = {DIMENSIONS, *MISSING}
+    return {name: value for name, value in array.attrs.asdict().items() if name not in marks}
 
 
 def has_dims(data: Any) -> bool:
@@ -311,6 +319,21 @@ class CubeInput(Input):
         """Where the values of each raster belong."""
         return [raster.slot(self.dims, self.feature_dim, first) for first, raster in enumerate(self.rasters)]
 
+    @property
+    def sources(self) -> list[BoxSource]:
+        """Those of the rasters."""
+        return [raster.source for raster in self.rasters]
+
+    @cached_property
+    def axes(self) -> list[Axis]:
+        """The chunks along each dimension."""
+        return cell_axes(self.shape, self.sources, self.slots)
+
+    @property
+    def is_encoded(self) -> bool:
+        """Whether the coordinates are stored numbers, which the CF conventions decode."""
+        return not is_instance(self.data, "xarray", "DataArray", "Dataset")
+
     @cached_property
     def dtype(self) -> np.dtype:
         """A type that holds the values of all features."""
@@ -404,7 +427,7 @@ def _group(data: Any) -> zarr.Group | None:
 
 def _variables(group: zarr.Group | None) -> dict[str, tuple[zarr.Array[Any], tuple[str, ...]]]:
     """Return the arrays of a group that are features, with their dimensions, as xarray writes a dataset."""
-    arrays = {} if group is None else dict(group.arrays())
+    arrays = _arrays(group)
     known = {name: (one, dims_of(one)) for name, one in arrays.items()}
     attributes = [one.attrs.asdict() for one in arrays.values()]
     named = " ".join(str(found.get(key, "")) for found in attributes for key in (*_NO_FEATURES, GRID_MAPPING))
@@ -412,5 +435,46 @@ def _variables(group: zarr.Group | None) -> dict[str, tuple[zarr.Array[Any], tup
     return {name: (one, dims) for name, (one, dims) in sorted(known.items()) if dims and name not in beside}
 
 
+def _arrays(group: zarr.Group | None) -> dict[str, zarr.Array[Any]]:
+    """Return the arrays of a group; none, if its store cannot list them."""
+    try:
+        return {} if group is None else dict(group.arrays())
+    except Exception as error:
+        if not is_unlisted(error):
+            raise
+        return {}
+
+
 def _listed(names: Iterable[Any]) -> str:
     return ", ".join(map(repr, names))
+
+
+def cell_axes(shape: tuple[int, ...], sources: list[BoxSource], slots: list[Slot]) -> list[Axis]:
+    """Return the chunks along each dimension of a cube: those of the largest array that has it."""
+    axes = [Axis(length, max(length, 1)) for length in shape]
+    for source, slot in sorted(zip(sources, slots, strict=True), key=lambda pair: math.prod(pair[0].shape)):
+        for axis, dim in zip(source.axes, slot.axes, strict=True):
+            if dim is not None:
+                axes[dim] = axis
+    return axes
+
+
+def of_source(bounds: Bounds, slot: Slot, span: tuple[int, int]) -> Bounds:
+    """Return the bounds in an array of a box of the cube, with these features of it."""
+    found = [(0, 1) if axis is None else bounds[axis] for axis in slot.axes]
+    if slot.feature_axis is not None:
+        found[slot.feature_axis] = span
+    return tuple(found)
+
+
+def divided_by_chunks(
+    sources: list[BoxSource], slots: list[Slot]
+) -> Iterator[tuple[BoxSource, Slot, tuple[int, int]]]:
+    """Yield each source with a slot, and the features, for each of its chunks of features."""
+    for source, slot in zip(sources, slots, strict=True):
+        if slot.feature_axis is None:
+            yield source, slot, (0, 1)
+            continue
+        axis, first = source.axes[slot.feature_axis], slot.columns[0]
+        for a, b in axis.spans(0, axis.length, 1):
+            yield source, slot._replace(columns=(first + a, first + b)), (a, b)

@@ -115,6 +115,12 @@ class DaskSource(BoxSource):
         self.axes = tuple(_cut_axis(chunks) for chunks in array.chunks)
         self.chunk_bytes = self.bytes_of_chunk()
 
+    @property
+    def lazy(self) -> da.Array:
+        """The array as it was passed."""
+        array: da.Array = self._given
+        return array
+
     def box(self, bounds: Bounds) -> DaskPart:
         return part_of(self._array, bounds, self.place, self._of_features, self._keeper)
 

@@ -13,6 +13,7 @@ from distboost.estimators.validation import Given
 from distboost.evaluation.metrics import Evaluation
 from distboost.inputs.base import LazyInput
 from distboost.inputs.choose import adapter_of
+from distboost.inputs.cube import CubeInput
 from distboost.io import options
 from distboost.io.publishing import check_folder, publish
 from distboost.io.urls import url_of
@@ -90,18 +91,20 @@ def report(
         log = None if events is None else logged(url_of(events, "events"), model.digest())
     rounds = figures.measured_rounds(len(model.learned_.ensemble))
     found = evaluated(model, Given(X, y, sample_weight), None, verbose, rounds)
-    content = Content.of(model, found, type(model).__name__ if title is None else title, _place(X), log)
+    content = Content.of(
+        model, found, type(model).__name__ if title is None else title, _place(X, model.feature_dim), log
+    )
     with options.storage_options(model.storage_options):
         publish(target, page(content).encode())
     return found
 
 
-def _place(X: Any) -> str:
+def _place(X: Any, feature_dim: str | None) -> str:
     if isinstance(X, (str, os.PathLike)):
         return place(X)
     return (
         "an array that is read in blocks"
-        if isinstance(adapter_of(X, "X"), LazyInput)
+        if isinstance(adapter_of(X, "X", feature_dim), CubeInput | LazyInput)
         else "an array in memory"
     )
 

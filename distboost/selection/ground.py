@@ -6,7 +6,7 @@ import hashlib
 import logging
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,12 +18,14 @@ from sklearn.base import clone
 
 from distboost.data.blocks import BinnedSet
 from distboost.data.categories import resolved
+from distboost.data.cells import Cells
 from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.division import Divided, divided
 from distboost.data.edges import load_merge
 from distboost.data.folds import InFold, Numbering, folds_by_class, folds_by_group
 from distboost.data.profile import Profile
 from distboost.data.row_weights import WeightRule, class_weights
+from distboost.data.source import ArraySource, Source
 from distboost.data.store.store import BinnedStore
 from distboost.data.store.writing import write_store
 from distboost.errors import DataError
@@ -41,6 +43,7 @@ from distboost.training.staging import Staging
 log = logging.getLogger("distboost")
 
 MOST_FOLDS = 255
+TILES = "tiles"
 
 
 class Fold(NamedTuple):
@@ -124,6 +127,52 @@ class Ground:
             )
 
 
+class Groups(NamedTuple):
+    """The groups of rows: one for each row, or `TILES` of a cube; None if there are none.
+
+    Attributes
+    ----------
+    given : array-like of shape (n_rows,), str or None
+    tile_size : int, mapping of str to int, or None
+    """
+
+    given: Any
+    tile_size: int | Mapping[str, int] | None = None
+
+    def source(self, data: Dataset) -> Source | None:
+        """Return the groups of the rows; raise DataError if tiles are asked for, but the rows are no cells of a cube."""
+        are_tiles = isinstance(self.given, str) and self.given == TILES
+        if are_tiles != (self.tile_size is not None):
+            raise DataError(
+                f"``groups={self.given!r:.100}`` and ``tile_size={self.tile_size!r}``. Pass both for folds of tiles, such as "
+                "``groups='tiles'`` and ``tile_size=64``, or no tile_size."
+            )
+        if not are_tiles:
+            return None if self.given is None else adapter_of(self.given, "groups").column()
+        cells = data.cells if isinstance(data, RawDataset) else None
+        if cells is None:
+            raise DataError(
+                "``groups='tiles'``, but the rows are not the cells of a cube. Pass a cube as ``X``, or one group for each row."
+            )
+        return ArraySource(cells.tiles(self._sizes(cells)), "groups")
+
+    def _sizes(self, cells: Cells) -> list[int]:
+        """Return the cells of a tile along each dimension."""
+        lengths = dict(zip(cells.dims, cells.shape, strict=True))
+        size: Any = self.tile_size
+        found: dict[str, Any] = dict(size) if isinstance(size, Mapping) else dict.fromkeys(lengths, size)
+        if (
+            not found
+            or found.keys() - lengths.keys()
+            or not all(isinstance(n, int | np.integer) and n > 0 for n in found.values())
+        ):
+            raise DataError(
+                f"``tile_size`` is {size!r:.100}, expected a whole number of at least 1, or such numbers by dimension: the cube "
+                f"has {', '.join(lengths)}."
+            )
+        return [int(found.get(dim, length)) for dim, length in lengths.items()]
+
+
 class Grounds:
     """The grounds for clones of an estimator: rows are binned once for each way to bin that these have.
 
@@ -133,7 +182,7 @@ class Grounds:
         A clone of the estimator that has the features of the rows.
     data : Dataset
         The rows, without evaluation rows.
-    groups : array-like of shape (n_rows,) or None
+    groups : Groups
     n_folds, seed : int
     runtime : Runtime
     stack : ExitStack
@@ -145,7 +194,7 @@ class Grounds:
         first: CommonParameters,
         data: Dataset,
         *,
-        groups: Any,
+        groups: Groups,
         n_folds: int,
         seed: int,
         runtime: Runtime,
@@ -153,7 +202,7 @@ class Grounds:
     ):
         self._first, self._data = first, data
         self._n_folds, self._seed = n_folds, seed
-        self._groups = None if groups is None else adapter_of(groups, "groups").column()
+        self._groups = groups.source(data)
         self._runtime, self._stack = runtime, stack
         self._known: dict[tuple[Any, ...], Ground] = {}
 
@@ -209,7 +258,7 @@ class Grounds:
 
 @contextmanager
 def opened(
-    estimator: CommonParameters, given: Given, groups: Any, n_folds: int, seed: int
+    estimator: CommonParameters, given: Given, groups: Groups, n_folds: int, seed: int
 ) -> Iterator[Grounds]:
     """Open the place where the estimator trains, and divide the rows into folds there."""
     with ExitStack() as stack:

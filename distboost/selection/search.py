@@ -23,7 +23,7 @@ from distboost.evaluation.metrics import chosen
 from distboost.evaluation.results import as_json
 from distboost.io.options import storage_options
 from distboost.model.learned import Learned
-from distboost.selection.ground import Grounds, check_estimator, check_folds, opened
+from distboost.selection.ground import Grounds, Groups, check_estimator, check_folds, opened
 from distboost.selection.judging import Scoring
 from distboost.selection.kept import KeptResults, Result, kept_results, key_of
 from distboost.selection.rungs import Rung, check_halving, rungs_of
@@ -45,6 +45,7 @@ def search(
     n_iter: int | None = None,
     halving: int | None = None,
     groups: Any = None,
+    tile_size: int | Mapping[str, int] | None = None,
     sample_weight: Any = None,
     random_state: int = 0,
     refit: bool = True,
@@ -64,7 +65,7 @@ def search(
     space : mapping, or sequence of mappings
         Lists of values by the names of parameters: all combinations are tried. With `n_iter`, values may also be distributions
         of `scipy.stats`. As for scikit-learn's `ParameterGrid` and `ParameterSampler`.
-    X, y, folds, groups, sample_weight
+    X, y, folds, groups, tile_size, sample_weight
         As for `cross_validate`.
     scoring : str, default="accuracy"
         The metric to maximise: one of those of `cross_validate`, with `neg_` before losses, as "neg_log_loss". For those of
@@ -120,7 +121,7 @@ def search(
         storage_options(estimator.storage_options),
         kept_results(checkpoint) as kept,
         trials_shown("search", n_trials, verbose) as done,
-        opened(estimator, given, groups, folds, random_state) as grounds,
+        opened(estimator, given, Groups(groups, tile_size), folds, random_state) as grounds,
     ):
         stages = _Stages(settings, models, grounds, n_folds=folds, scoring=wanted, kept=kept, done=done)
         for rung in rungs:

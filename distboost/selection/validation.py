@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from distboost.estimators.validation import Given
 from distboost.evaluation.results import Results, as_json
-from distboost.selection.ground import check_estimator, check_folds, opened
+from distboost.selection.ground import Groups, check_estimator, check_folds, opened
 from distboost.selection.judging import numbers_of
 from distboost.selection.trial import HELD_OUT, Trial, trials_shown, tried
 
@@ -26,6 +26,7 @@ def cross_validate(
     metrics: Iterable[str] | None = None,
     *,
     groups: Any = None,
+    tile_size: int | Mapping[str, int] | None = None,
     sample_weight: Any = None,
     random_state: int = 0,
     return_curves: bool = False,
@@ -53,9 +54,12 @@ def cross_validate(
         The names of metrics of `distboost.evaluate` that are numbers; None: "accuracy" and "log_loss". If one of them needs
         probabilities, these are those that the estimator's `calibration` gives: its second training learns from no held-out row.
         Otherwise there is no second training.
-    groups : array-like of shape (n_samples,), zarr.Array, path or URL, dask array, or None, default=None
+    groups : array-like of shape (n_samples,), zarr.Array, path or URL, dask array, "tiles" or None, default=None
         The group of each row. All rows of a group are in the same fold, and the folds have equally many groups, or one more.
-        None: the folds have equally many rows of each class, or one more.
+        "tiles": the rows of a tile of a cube are a group, since neighbouring cells are alike. None: the folds have equally many
+        rows of each class, or one more.
+    tile_size : int, mapping of str to int, or None, default=None
+        For `groups="tiles"`: the cells of a tile along each dimension, or by dimension; it is undivided along those not given.
     sample_weight : array-like of shape (n_samples,), zarr.Array, path or URL, dask array, or None, default=None
         Weights, for training and for the metrics. A binned store has its own.
     random_state : int, default=0
@@ -103,7 +107,7 @@ def cross_validate(
     trials = []
     with (
         trials_shown("cross-validation", folds, verbose) as done,
-        opened(estimator, given, groups, folds, random_state) as grounds,
+        opened(estimator, given, Groups(groups, tile_size), folds, random_state) as grounds,
     ):
         for number in range(folds):
             model = clone(estimator)

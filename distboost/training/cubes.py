@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from distboost.data.axes import Axis, Bounds, box_shape, boxes
+from distboost.data.axes import Bounds, box_shape, boxes
 from distboost.data.cells import Cells, Slot, labelled_cells, values_at
 from distboost.data.dataset import RawDataset, check_unchanged
 from distboost.data.source import PIECE_BYTES, ArraySource, BoxSource, warnings_about
@@ -24,7 +24,7 @@ from distboost.data.work import TaskRunner
 from distboost.errors import DataError, LimitError
 from distboost.inputs.base import Input
 from distboost.inputs.choose import dataset_of
-from distboost.inputs.cube import CubeInput
+from distboost.inputs.cube import CubeInput, cell_axes, divided_by_chunks, of_source
 from distboost.io.progress import phases_shown
 from distboost.io.storage import local_path, writing
 from distboost.io.units import megabytes, megabytes_up
@@ -87,7 +87,8 @@ def labelled_of(cube: CubeInput, y: Any, weights: Any, reading: CubeReading, pre
     of_weights = None if weights is None else cube.aligned(weights, f"{prefix}sample_weight")
     marks = labels.marks if reading.nodata is None else (*labels.marks, reading.nodata)
     sources = [raster.source for raster in (*cube.rasters, labels, of_weights) if raster is not None]
-    warn_of_all(warnings_about((s for s in sources if not _may_be_absent(s, marks)), reading.missing_chunks))
+    checked = [one for one in sources if one is not labels.source or not _may_be_absent(one, marks)]
+    warn_of_all(warnings_about(checked, reading.missing_chunks))
     with (
         phases_shown(reading.verbose) as phases,
         open_runtime(reading.client, reading.n_threads, phases=phases) as work,
@@ -153,15 +154,15 @@ class _Reader:
         self, positions: np.ndarray, sources: list[BoxSource], slots: list[Slot], dtype: np.dtype
     ) -> np.ndarray:
         """Return the values at these cells, (n, n_columns) of `dtype`. Boxes without any such cell are not read."""
-        divided = [*_of_chunks(sources, slots)]
-        axes = self._axes(sources, slots)
+        divided = [*divided_by_chunks(sources, slots)]
+        axes = cell_axes(self.shape, sources, slots)
         item = max(source.dtype.itemsize for source in sources)
         n_columns = slots[-1].columns[1]
         sizes = box_shape(axes, PIECE_BYTES // (item * max(_width(slot) for _, slot, _ in divided)))
         cuts = [list(axis.spans(0, axis.length, size)) for axis, size in zip(axes, sizes, strict=True)]
         grid = list(itertools.product(*cuts))
         memory = max(
-            _box_bytes(s, [_of_source(max(grid, key=_items), slot, span)]) for s, slot, span in divided
+            _box_bytes(s, [of_source(max(grid, key=_items), slot, span)]) for s, slot, span in divided
         )
         rows_of = _rows_by_box(positions, self.shape, cuts)
         out = _table((len(positions), n_columns), dtype, self.reading.scratch)
@@ -173,7 +174,7 @@ class _Reader:
             for bounds, rows in todo:
                 at = np.stack(np.unravel_index(positions[rows], self.shape))
                 at -= np.array([[a] for a, _ in bounds])
-                parts = [source.box(_of_source(bounds, slot, span)) for source, slot, span in divided]
+                parts = [source.box(of_source(bounds, slot, span)) for source, slot, span in divided]
                 yield at, tuple(slot for _, slot, _ in divided), dtype, *parts
 
         with self.work.phases.begin("read", len(positions), "rows") as advance:
@@ -182,17 +183,6 @@ class _Reader:
                 out[rows] = values
                 advance(len(rows))
         return out
-
-    def _axes(self, sources: list[BoxSource], slots: list[Slot]) -> list[Axis]:
-        """Return the chunks along each dimension: those of the largest array that has it."""
-        axes = [Axis(length, length) for length in self.shape]
-        for source, slot in sorted(
-            zip(sources, slots, strict=True), key=lambda pair: math.prod(pair[0].shape)
-        ):
-            for axis, dim in zip(source.axes, slot.axes, strict=True):
-                if dim is not None:
-                    axes[dim] = axis
-        return axes
 
     def _each(self, function: Any, calls: Iterator[tuple[Any, ...]], memory: int) -> Iterator[Any]:
         """Yield function(*call) for each call, of which each takes so many bytes."""
@@ -228,27 +218,6 @@ def _of_cube(bounds: Bounds, axes: tuple[int | None, ...], n_dims: int) -> Bound
     """Return the bounds in a cube of a box of an array: along each dimension."""
     known = {axis: span for axis, span in zip(axes, bounds, strict=True) if axis is not None}
     return tuple(known.get(axis, (0, 1)) for axis in range(n_dims))
-
-
-def _of_source(bounds: Bounds, slot: Slot, span: tuple[int, int]) -> Bounds:
-    """Return the bounds in an array of a box of the cube, with these features of it."""
-    found = [(0, 1) if axis is None else bounds[axis] for axis in slot.axes]
-    if slot.feature_axis is not None:
-        found[slot.feature_axis] = span
-    return tuple(found)
-
-
-def _of_chunks(
-    sources: list[BoxSource], slots: list[Slot]
-) -> Iterator[tuple[BoxSource, Slot, tuple[int, int]]]:
-    """Yield each source with a slot, and the features, for each of its chunks of features."""
-    for source, slot in zip(sources, slots, strict=True):
-        if slot.feature_axis is None:
-            yield source, slot, (0, 1)
-            continue
-        axis, first = source.axes[slot.feature_axis], slot.columns[0]
-        for a, b in axis.spans(0, axis.length, 1):
-            yield source, slot._replace(columns=(first + a, first + b)), (a, b)
 
 
 def _rows_by_box(

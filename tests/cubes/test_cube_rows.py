@@ -9,7 +9,7 @@ import zarr
 from distboost import GDMCBoostClassifier
 from distboost.data.stored import ZarrPart
 from distboost.errors import DataError, LimitError
-from tests.cubes.made import LABELS, dataset, labels, stacked, written
+from tests.cubes.made import LABELS, SHAPE, dataset, labels, stacked, written
 
 DIMS = ("band", "y", "x")
 NAMES = ["blue", "nir", "slope"]
@@ -143,3 +143,54 @@ def test_a_tile_that_does_not_fit(tmp_path):
 def test_made_labels_are_few():
     assert 0 < labels().notnull().mean() < 1
     assert set(np.unique(labels().values[labels().notnull().values])) == set(LABELS)
+
+
+def test_chunks_that_were_never_written_are_features_or_no_labels(tmp_path):
+    cube = zarr.create_array(
+        str(tmp_path / "x"),
+        shape=(3, *SHAPE),
+        chunks=(3, 30, 20),
+        dtype="f4",
+        fill_value=0,
+        dimension_names=DIMS,
+    )
+    cube[..., :20] = dataset().to_dataarray("band").values[..., :20]
+    cover = zarr.create_array(
+        str(tmp_path / "y"), shape=SHAPE, chunks=(30, 10), dtype="u1", fill_value=0, dimension_names=DIMS[1:]
+    )
+    cover[:, :30] = labels().fillna(0).values[:, :30]
+    with pytest.warns(UserWarning, match="1 chunks of X"):
+        found = model(nodata=0, feature_dim="band").fit(cube, cover)
+    assert found.training_record_.n_rows["train"] == np.count_nonzero(cover[...])
+
+
+def test_workers_read_the_tiles(tmp_path, clients, expected):
+    found = model()
+    found.client = clients[2]
+    found.fit(written(dataset(), tmp_path / "x"), labels().chunk(y=11, x=5))
+    del found.feature_names_in_
+    assert found.digest() == expected
+
+
+def test_an_image_of_ome_zarr(tmp_path):
+    bands = dataset().to_dataarray("c").values
+    image = zarr.create_group(str(tmp_path / "image"))
+    image.create_array("0", data=bands[None], chunks=(1, 1, 8, 16))
+    axes = [{"name": "t", "type": "time"}, {"name": "c", "type": "channel"}, {"name": "y"}, {"name": "x"}]
+    image.attrs["ome"] = {
+        "multiscales": [{"axes": axes, "datasets": [{"path": "0"}]}],
+        "omero": {"channels": [{"label": name} for name in NAMES]},
+    }
+    strokes = image.create_group("labels").create_group("strokes")
+    strokes.create_array(
+        "0", data=labels().fillna(0).values.astype(np.uint8)[None, None], chunks=(1, 1, 8, 16)
+    )
+    strokes.attrs["ome"] = {"multiscales": [{"axes": axes, "datasets": [{"path": "0"}]}]}
+    level, of_labels = str(tmp_path / "image/0"), str(tmp_path / "image/labels/strokes/0")
+    found = model(nodata=0).fit(level, of_labels)
+    X, y = stacked(dataset(), labels())
+    by_hand = model().fit(X, y.astype(np.uint8))
+    assert found.feature_names_in_.tolist() == NAMES
+    np.testing.assert_array_equal(found.predict(level).squeeze(), found.predict(dataset()))
+    del found.feature_names_in_
+    assert found.digest() == by_hand.digest()
