@@ -19,8 +19,8 @@ _pieces, _predict_into = streamed._pieces, streamed.predict_into
 _judge_part, _sums = evaluating.judge_part, sums.Judge.sums
 
 
-def _slowly(n_rows: int) -> Iterator[slice]:
-    for rows in _pieces(n_rows):
+def _slowly(n_rows: int, at_once: int) -> Iterator[slice]:
+    for rows in _pieces(n_rows, at_once):
         yield rows
         time.sleep(PIECE_SECONDS * _this.is_slow)
 

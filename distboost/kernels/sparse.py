@@ -44,7 +44,8 @@ def bin_stored(indptr, columns, values, edges, edge_offsets, of_zero, out):
     #     bin_rows; of_zero (D,) uint8
     # OUT: out (n, D) uint8
     for i in range(out.shape[0]):
-        out[i] = of_zero
+        for d in range(out.shape[1]):
+            out[i, d] = of_zero[d]
         for k in range(indptr[i], indptr[i + 1]):
             d, x = columns[k], values[k]
             first, stop = edge_offsets[d], edge_offsets[d + 1]

@@ -197,7 +197,7 @@ def test_by_default(data, files, blobs, tmp_path):
         label(out, blobs[1])
         run("tell", "--log", log, "--labels", out)
         run("ask", *files)
-    learner = QueryByCommittee(None, f"{data}/x", n_initial=12, batch_size=4)
+    learner = QueryByCommittee(None, f"{data}/x", n_initial=12, batch_size=4, audit=0.1)
     assert np.concatenate(rows_of(learner, blobs[1], 2)).tolist() == resume(log).labelled_.tolist()
     assert asked(out) == learner.query().tolist()
     run("model", "--log", log, "--model", tmp_path / "model")

@@ -142,7 +142,7 @@ def test_of_equal_features_the_lowest_is_taken():
     assert (split.feature, split.bin) == (0, 0)
 
 
-@KINDS
+@pytest.mark.parametrize("kind", NAMES.values(), ids=NAMES)
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
 def test_of_equal_features_the_lowest_is_taken_by_any_number_of_threads(n_threads, kind):
     split = found_of([(0, 0, 0, 0), (1, 0, 1, 1)] * 4, [2, 2, 2], kind, n_threads=n_threads)

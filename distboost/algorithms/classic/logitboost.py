@@ -121,7 +121,7 @@ class AOSOLogitBoost(LogitBoost):
         if self.n_classes > self.most_classes:
             raise LimitError(
                 f"AOSO-LogitBoost with {self.n_classes} classes needs a sum for each pair of classes in each bin; the limit is "
-                f"{self.most_classes} classes. Use ``LogitBoostClassifier`` or ``GDMCBoostClassifier(loss='softmax')``."
+                f"{self.most_classes} classes. Use ``LogitBoostClassifier``, or ``GDMCBoostClassifier`` with ``loss='softmax'``."
             )
 
     @property
