@@ -108,6 +108,8 @@ class Desk:
         ledger, name, rows = self._ledger, given["id"], given["rows"]
         ledger.update()
         if name in ledger.answers:
+            if given["do"] == "label" and not given.get("correct"):  # it is refused for the same rows again
+                self._refuse_others(rows, self._parsed(given["label"]))
             return
         answer = ledger.answer(name)
         if given["do"] == "label":
@@ -135,15 +137,16 @@ class Desk:
         else:
             if new := [row for row in rows if row not in told]:
                 answer.teach(new, [label] * len(new), by, seconds)
-            other = [row for row in told if ledger.labelled[row] != label]
-            if other:
-                raise self._was_labelled(other[0])
+            self._refuse_others(told, label)
 
-    def _was_labelled(self, row: int) -> DataError:
-        label, who = self._ledger.labelled[row], said(self._ledger.last(row))
-        return DataError(
-            f"row {row} was labelled {label!r}{who}. Open it in the list of answers to correct it."
-        )
+    def _refuse_others(self, rows: list[int], label: Any) -> None:
+        """Raise DataError if one of the rows has another label."""
+        ledger = self._ledger
+        for row in rows:
+            if (told := ledger.labelled.get(row, label)) != label:
+                raise DataError(
+                    f"row {row} was labelled {told!r}{said(ledger.last(row))}. Open it in the list of answers to correct it."
+                )
 
     def _parsed(self, text: str) -> Any:
         return parse_labels({0: text}, labels_before(self._ledger), "the page")[0]

@@ -255,14 +255,17 @@ class AlikeCall(PageCall):
 class PictureCall(PageCall):
     """A picture that a column names."""
 
-    def get(self) -> None:
-        row = self.number("row", self.service.ledger.n_rows - 1)
-        name = self.service.maker.picture_name(row, self.number("column", MOST_ROWS))
-        found = None if name is None else picture(self.service.folder, name)
+    async def get(self) -> None:
+        row, column = self.number("row", self.service.ledger.n_rows - 1), self.number("column", MOST_ROWS)
+        found = await IOLoop.current().run_in_executor(self.service.thread, self._picture, row, column)
         if found is None:
             raise HTTPError(404)
         self.set_header("Content-Type", found[0])
         self.finish(found[1])
+
+    def _picture(self, row: int, column: int) -> tuple[str, bytes] | None:
+        name = self.service.maker.picture_name(row, column)
+        return None if name is None else picture(self.service.folder, name)
 
 
 class AnswersCall(PageCall):

@@ -158,11 +158,10 @@ class Trainer:
         if self._learned is None or self.is_dry.is_set() or self._has_news(labels):
             self.is_dry.clear()
             self._learned, self._ranked_at = labels, time.monotonic()
-            if learner.n_open_:
-                ranked = ranking_of(learner)
-                self._say(ranked)
-                if learner.has_committee_:
-                    self._say(hints_of(learner, ranked))
+            ranked = ranking_of(learner) if learner.n_open_ else Ranked([], [], set(), len(labels[0]))
+            self._say(ranked)
+            if ranked.rows and learner.has_committee_:
+                self._say(hints_of(learner, ranked))
             return True
         n = len(ledger.labelled)
         if learner.has_committee_ and n >= max(int(ADVICE_GROWTH * self._n_judged) + 1, self._n_first):
@@ -184,7 +183,12 @@ def train(connection: Connection, log: str, options: Mapping[str, Any]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to us, too
     os.nice(NICENESS)
     with storage_options(options):
-        trainer = Trainer(resume(log), connection.send)
+        try:
+            trainer = Trainer(resume(log), connection.send)
+        except DistboostError as error:
+            connection.send(Failed(str(error)))
+            time.sleep(RETRY)  # the server starts another one
+            return
 
         def listen() -> None:
             with suppress(EOFError, OSError):

@@ -148,6 +148,11 @@ def test_corrections_and_what_others_have_said(server_of):
     assert server.ledger.labelled == {row: 1}
     assert ann.answer(label([10**9], 1), label([second], 1.5), label([second], 1))
     assert server.ledger.labelled == {row: 1, second: 1}
+    [third] = bob.rows(1)
+    mixed = label([row, third], 0)
+    refused = bob.answer(mixed)
+    assert refused == bob.answer(mixed) != {}  # also if the first reply was lost
+    assert server.ledger.labelled == {row: 1, second: 1, third: 0}
 
 
 def test_what_is_taken_back_comes_again(server_of):
