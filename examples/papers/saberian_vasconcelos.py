@@ -87,7 +87,7 @@ TABLES = (
         "each leaf has a vote for each class. A stump on such copies tests either the class or a feature, so a sum of stumps "
         "ranks the classes alike for all rows and predicts one of them. The reference's version has 23.05 % on satimage, "
         "10.13 % on optdigits and, on shuttle, exactly the paper's 79.16 %: the share of the largest class in the test rows. "
-        "The paper's other figures of AdaBoost.MH are higher than such a system's, which we cannot explain. With the other "
+        "The paper's other figures of AdaBoost.MH are higher than such a system's; why is not known. With the other "
         "methods, the paper's figures on letter and shuttle are lower than ours. A possible reason is that the paper used few "
         "thresholds: with 4 or 5 bins of equal width per feature, the reference's one-vs-all has 55.7 and 60.6 % on "
         "letter, 88.3 and 93.4 % on shuttle.",
