@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from socket import gethostname
+from socket import AF_INET, AF_INET6, create_server, gethostname
 from threading import Thread
 from typing import Any
 
 from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
 from tornado.locks import Condition
-from tornado.netutil import bind_sockets
 from tornado.web import Application, HTTPError, RequestHandler, StaticFileHandler
 
 from distboost.active.query import QueryByCommittee
@@ -362,13 +361,14 @@ async def _serve(service: Service, port: int, host: str, ready: Callable[[dict[s
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
     server = HTTPServer(application(service), max_body_size=MOST_BYTES, max_buffer_size=2 * MOST_BYTES)
     try:
-        sockets = bind_sockets(port, host)
+        listening = create_server((host, port), family=AF_INET6 if ":" in host else AF_INET, backlog=128)
     except OSError as error:
         raise DataError(
             f"the page cannot be served at {host}:{port}: {error.strerror}. Pass another port."
         ) from error
-    server.add_sockets(sockets)
-    bound = sockets[0].getsockname()[1]
+    listening.setblocking(False)
+    server.add_socket(listening)
+    bound = listening.getsockname()[1]
     service.trainer.start()
     shown = gethostname() if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
     ready({name: f"http://{shown}:{bound}/#{token}" for name, token in service.tokens.items()})
