@@ -15,7 +15,6 @@ from distboost.active.records import kind_of, rows_of, said
 from distboost.errors import DataError
 from distboost.serving.training import Hints, Judgement, Ranked
 
-LEASE_HOURS = 1.0
 HISTORY = 30  # answers of a person that are listed
 HOUR = 3600.0
 ANSWERS = ("taught", "corrected", "skipped", "unsure", "withdrawn")
