@@ -18,7 +18,7 @@ from distboost.cli.active_options import (
 )
 from distboost.cli.options import Command, parameters_option, parse_parameters, path_option
 
-LOCAL = "127.0.0.1"
+LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
 @click.command(
@@ -60,7 +60,7 @@ distboost active serve --log work.log --x data.zarr/x --classes cat,dog
 )
 @click.option(
     "--host",
-    default=LOCAL,
+    default=LOCAL[0],
     show_default=True,
     help="Address to listen at. Others than this machine's are not encrypted.",
 )
@@ -114,7 +114,7 @@ def serve(
     page = Page(names, show=show, image=image, guidelines=guidelines, guess=guess, hours=hours)
 
     def ready(urls: dict[str, str]) -> None:
-        if host != LOCAL:
+        if host not in LOCAL:
             click.echo(
                 f"Whoever reaches {host} can read what is sent: put a proxy with TLS before it.", err=True
             )

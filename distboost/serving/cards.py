@@ -15,6 +15,7 @@ from distboost.serving.companions import Companion, Images, ShownValue
 
 SAMPLE_ROWS, SAMPLE_VALUES = 10_000, 2**23  # of the pool, that percentiles follow from
 N_NEAREST = 3  # labelled rows beside a card
+NEAR_VALUES = 2**23  # of the labelled rows that a card is compared with, the latest ones
 
 
 class Percentiles:
@@ -68,9 +69,8 @@ class CardMaker:
         self._percentiles = Percentiles(self._taken(rows))
         low, high = self._percentiles.low, self._percentiles.high
         self._images = None if image is None else Images(image, pool.n_rows, pool.n_features, low, high)
-        self._places: dict[
-            int, np.ndarray
-        ] = {}  # the percentiles of rows that were read, with 0.5 for missing values
+        self._places: dict[int, np.ndarray] = {}  # percentiles of rows, with 0.5 for missing values
+        self._n_compared = max(NEAR_VALUES // pool.n_features, N_NEAREST + 1)
 
     @property
     def setup(self) -> dict[str, Any]:
@@ -126,11 +126,13 @@ class CardMaker:
 
     def _nearest(self, rows: list[int], labelled: Mapping[int, Any]) -> list[list[int]]:
         """Return for each row the labelled ones whose percentiles differ least on average."""
-        new = [row for row in {*rows, *labelled} if row not in self._places]
+        others = np.array([*labelled][-self._n_compared :], np.int64)
+        wanted = {*rows, *others.tolist()}
+        new = [row for row in wanted if row not in self._places]
         if new:
             found = np.nan_to_num(self._percentiles.of(self._taken(np.array(new, np.int64))), nan=0.5)
-            self._places |= zip(new, found.astype(np.float32), strict=True)
-        others = np.array([*labelled], np.int64)
+            kept = {row: place for row, place in self._places.items() if row in wanted}
+            self._places = kept | dict(zip(new, found.astype(np.float32), strict=True))
         if not len(others):
             return [[] for _ in rows]
         known = np.stack([self._places[row] for row in others.tolist()])

@@ -47,8 +47,12 @@ class CsvSheet:
 
     def __init__(self, path: str, n_rows: int):
         text = read(path).decode("utf-8-sig")
-        self.names, *self._lines = csv.reader(io.StringIO(text, newline=""), strict=True)
-        self._lines = [line for line in self._lines if line]
+        lines = [line for line in csv.reader(io.StringIO(text, newline=""), strict=True) if line]
+        if not lines:
+            raise DataError(
+                f"{path} is empty. Pass a CSV file with the names of its columns in the first line."
+            )
+        self.names, *self._lines = lines
         _check_rows(path, len(self._lines), n_rows)
         for number, line in enumerate(self._lines):
             if len(line) != len(self.names):

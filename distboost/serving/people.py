@@ -6,6 +6,7 @@ import hmac
 import json
 import os
 import secrets
+import tempfile
 from collections.abc import Sequence
 
 from distboost.active.records import is_person
@@ -29,8 +30,10 @@ def tokens_of(path: str, people: Sequence[str]) -> dict[str, str]:
     known = _read(path)
     tokens = {name: known.get(name) or secrets.token_urlsafe(TOKEN_BYTES) for name in people}
     if not tokens.items() <= known.items():
-        partial = f"{path}.new"
-        with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        descriptor, partial = tempfile.mkstemp(
+            ".new", f"{os.path.basename(path)}.", os.path.dirname(path) or "."
+        )
+        with open(descriptor, "w") as file:
             json.dump(known | tokens, file)
         os.replace(partial, path)
     return tokens

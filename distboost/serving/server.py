@@ -37,6 +37,7 @@ from distboost.serving.training import Failed, train
 STATIC = os.path.join(os.path.dirname(__file__), "static")
 MOST_BYTES = 2**20  # of a request
 MOST_ROWS = 500  # of a request
+BODY_TIMEOUT = 30.0  # seconds that a request may take to arrive
 PATIENCE = 8.0  # seconds that a page waits for the first rows
 RESTART = 5.0  # seconds after which a trainer that was killed is started again
 HEADERS = {
@@ -297,7 +298,7 @@ def _is_answer(given: Any) -> bool:
         given.get("do") in ("label", "skip", "unsure", "undo", "release")
         and type(rows) is list
         and 0 < len(rows) <= MOST_ROWS
-        and all(type(row) is int for row in rows)
+        and all(type(row) is int and 0 <= row < 2**63 for row in rows)
         and (given["do"] != "label" or (type(label) is str and label.strip() == label != ""))
         and type(given.get("why", "")) is str
         and (given.get("seconds") is None or is_time(given["seconds"]))
@@ -359,7 +360,12 @@ def serve(
 async def _serve(service: Service, port: int, host: str, ready: Callable[[dict[str, str]], None]) -> None:
     stopped = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
-    server = HTTPServer(application(service), max_body_size=MOST_BYTES, max_buffer_size=2 * MOST_BYTES)
+    server = HTTPServer(
+        application(service),
+        max_body_size=MOST_BYTES,
+        max_buffer_size=2 * MOST_BYTES,
+        body_timeout=BODY_TIMEOUT,
+    )
     try:
         listening = create_server((host, port), family=AF_INET6 if ":" in host else AF_INET, backlog=128)
     except OSError as error:

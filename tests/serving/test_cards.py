@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from distboost.serving.cards import Percentiles
+from distboost.active import QueryByCommittee
+from distboost.serving import cards
+from distboost.serving.cards import CardMaker, Percentiles
 from distboost.serving.training import interleaved
 
 
@@ -20,3 +22,12 @@ def test_each_part_of_a_ranking_has_its_share_of_random_rows():
     assert [row for row in rows if row < 900] == list(range(90))
     for start in range(0, 100, 20):
         assert sum(row >= 900 for row in rows[start : start + 20]) == 2
+
+
+def test_cards_of_wide_rows_are_compared_with_the_latest_labels(monkeypatch):
+    monkeypatch.setattr(cards, "NEAR_VALUES", 4 * 30)
+    X = np.repeat(np.arange(20, dtype=np.float32)[:, np.newaxis], 30, axis=1)
+    learner = QueryByCommittee(None, X)
+    maker = CardMaker(learner.pool, learner.home, None, None, 0)
+    [card] = maker.cards([3], dict.fromkeys([3, 2, 4, 19, 18, 17, 16], "a"))
+    assert [near["row"] for near in card["near"]] == [16, 17, 18]

@@ -167,7 +167,7 @@ def test_requests_of_another_form(server_of):
     ann = server_of().person("ann")
     [row] = ann.rows(1)
     strange = [None, 1, {}, {"do": "label"}, label([], 1), label(["1"], 1), {**label([row], 1), "id": "<"}, label([row], " "),
-               label([row], 1, seconds=-1), other("drop", [row]), other("skip", [row], why=3)]  # fmt: skip
+               label([2**70], 1), label([row], 1, seconds=-1), other("drop", [row]), other("skip", [row], why=3)]  # fmt: skip
     for one in strange:
         assert ann.status("answers", {"answers": [one]}) == 400
     for path in (
@@ -252,6 +252,7 @@ def test_images_of_an_array_and_parquet(server_of, tmp_path):
         (("--image", "3x3"), "3x3 has 9 values, but rows have 4"),
         (("--show", "short.csv"), "2 rows, but the pool has 240"),
         (("--show", "none.csv"), "there is no file"),
+        (("--show", "empty.csv"), "empty.csv is empty"),
         (("--people", "ann,ann"), "each person once"),
         (("--port", "{taken}"), "Pass another port"),
     ],
@@ -259,6 +260,7 @@ def test_images_of_an_array_and_parquet(server_of, tmp_path):
 def test_what_does_not_fit_is_told_at_once(options, said, pool, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "short.csv").write_text("a\n1\n2\n")
+    (tmp_path / "empty.csv").write_text("")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         options = [word.format(taken=taken.getsockname()[1]) for word in options]
         assert said in fail("serve", "--log", "labels.log", "--x", pool[0], *options)
