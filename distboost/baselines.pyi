@@ -1419,12 +1419,12 @@ class AOSOLogitBoostClassifier(BoostingClassifier):
     ----------
     largest_response : float, default=5.0
         Newton's step of a leaf is clipped to this absolute value.
-    max_depth : int or None, default=None
-        The largest depth of a tree; None: no limit.
     max_leaf_nodes : int or None, default=20
         Trees grow best first up to this number of leaves; None: level by level.
     learning_rate : float, default=0.1
         Shrinkage: each step is multiplied by it.
+    max_depth : int or None, default=None
+        The largest depth of a tree; None: no limit.
     n_estimators : int, default=100
         The number of rounds. Early stopping may end training after fewer.
     max_bins : int, default=255
