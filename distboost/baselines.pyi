@@ -716,9 +716,10 @@ class AdaBoostMHClassifier(BoostingClassifier):
 
     Parameters
     ----------
-    vote : {"sign", "real"}, default="sign"
-        "sign": each leaf votes -1 or +1 for each class, with one step for all. "real": each leaf votes with a real number for
-        each class.
+    vote : {"sign", "label", "real"}, default="sign"
+        "sign": each leaf votes -1 or +1 for each class, with one step for all. "label": each leaf votes +1 for one class and -1
+        for all others; training ends as "no better than chance" before a tree whose votes agree with half of the weight or less.
+        "real": each leaf votes with a real number for each class.
     max_depth : int or None, default=1
         The largest depth of a tree. With sign votes, the two sides of a stump have opposite votes (the factorised weak
         learner). Each leaf of a deeper tree has its own votes.
@@ -899,7 +900,7 @@ class AdaBoostMHClassifier(BoostingClassifier):
     random_state: int | np.random.RandomState | None
     verbose: int
     callbacks: Sequence[Callback] | None
-    vote: Literal['real', 'sign']
+    vote: Literal['label', 'real', 'sign']
     max_depth: int | None
     max_leaf_nodes: int | None
 
@@ -939,7 +940,7 @@ class AdaBoostMHClassifier(BoostingClassifier):
         random_state: int | np.random.RandomState | None = 0,
         verbose: int = 0,
         callbacks: Sequence[Callback] | None = None,
-        vote: Literal['real', 'sign'] = 'sign',
+        vote: Literal['label', 'real', 'sign'] = 'sign',
         max_depth: int | None = 1,
         max_leaf_nodes: int | None = None,
     ) -> None: ...
@@ -1419,12 +1420,12 @@ class AOSOLogitBoostClassifier(BoostingClassifier):
     ----------
     largest_response : float, default=5.0
         Newton's step of a leaf is clipped to this absolute value.
-    max_depth : int or None, default=None
-        The largest depth of a tree; None: no limit.
     max_leaf_nodes : int or None, default=20
         Trees grow best first up to this number of leaves; None: level by level.
     learning_rate : float, default=0.1
         Shrinkage: each step is multiplied by it.
+    max_depth : int or None, default=None
+        The largest depth of a tree; None: no limit.
     n_estimators : int, default=100
         The number of rounds. Early stopping may end training after fewer.
     max_bins : int, default=255

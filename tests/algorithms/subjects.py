@@ -53,7 +53,11 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "one-vs-all": {"depth 2": {"max_depth": 2}},
     "adaboost-m1": {"best first": {"max_depth": None, "max_leaf_nodes": 5}},
-    "adaboost-mh": {"depth 3": {"max_depth": 3}, "real": {"vote": "real"}},
+    "adaboost-mh": {
+        "depth 3": {"max_depth": 3},
+        "real": {"vote": "real"},
+        "label": {"vote": "label", "max_depth": 3},
+    },
     "adaboost-ecc": {"colorings": {"colorings": HALVES * (MOST_ROUNDS // 3)}, "depth 2": {"max_depth": 2}},
     "adaboost-m2": {"one label": {"vote": "label"}, "stumps": {"max_depth": 1}},
     "adaboost-mr": {"one label": {"vote": "label"}},

@@ -72,6 +72,7 @@ FAMILIES = {
     "samme": Family("samme", {"max_depth": 3}, DEPTH_3, 1, 3, False, 0),
     "class probabilities": Family("samme-r", {"max_depth": 3}, DEPTH_3, 1, 3, False, 0, light=2),
     "votes for every class": Family("adaboost-mh", leaf_sums=0),
+    "a vote for one class": Family("adaboost-mh", {"vote": "label", "max_depth": 3}, DEPTH_3, 1, 3, False, 0),
     "real votes": Family("adaboost-mh", {"vote": "real", "max_depth": 3}, DEPTH_3, 1, 3, False, 0),
     "plausible labels": Family("adaboost-m2", {"max_depth": 3}, DEPTH_3, 1, 3, False),
     "ranks": Family("adaboost-mr", {"max_depth": 3}, DEPTH_3, 1, 3, False),

@@ -41,6 +41,7 @@ ADABOOSTS = {
     "adaboost-m1": (AdaBoostM1Classifier(calibration=None, max_depth=1), 2),
     "samme": (SAMMEClassifier(calibration=None, max_depth=1), 2),
     "adaboost-mh": (AdaBoostMHClassifier(calibration=None), 2),
+    "adaboost-mh, label": (AdaBoostMHClassifier(calibration=None, vote="label"), 2),
     "adaboost-m2": (AdaBoostM2Classifier(calibration=None, max_depth=1), 2),
     "adaboost-mr": (AdaBoostMRClassifier(calibration=None, max_depth=1), 2),
     "adaboost-ecc": (AdaBoostECCClassifier(calibration=None), 2),

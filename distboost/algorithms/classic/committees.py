@@ -35,7 +35,16 @@ from distboost.weights.response import add_windows, is_precise, normalised
 
 @dataclass(kw_only=True, eq=False)
 class Committees(Algorithm):
-    """A tree for each column of the code, one after another."""
+    """A tree for each column of the code, one after another.
+
+    Parameters
+    ----------
+    max_depth : int or None, default=1
+        The largest depth of a tree: 1 is a stump, whose two sides have opposite signs. Each leaf of a deeper tree has its own
+        sign.
+    max_leaf_nodes : int or None, default=None
+        Trees grow best first up to this number of leaves; None: level by level.
+    """
 
     max_depth: int | None = size(1)
     max_leaf_nodes: int | None = size(None, 2)
@@ -104,14 +113,6 @@ class OneVsAllAdaBoost(Committees):
 
     Freund & Schapire, *A decision-theoretic generalization of on-line learning and an application to boosting*, 1997, for each
     class. A round adds a tree to every committee.
-
-    Parameters
-    ----------
-    max_depth : int or None, default=1
-        The largest depth of a tree: 1 is a stump, whose two sides have opposite signs. Each leaf of a deeper tree has its own
-        sign.
-    max_leaf_nodes : int or None, default=None
-        Trees grow best first up to this number of leaves; None: level by level.
     """
 
     name: ClassVar[str] = "one-vs-all"
@@ -134,14 +135,6 @@ class AdaBoostMO(Committees):
 
     Schapire & Singer, *Improved boosting algorithms using confidence-rated predictions*, 1999, with the exhaustive code of
     2^(K-1) - 1 columns. A round adds a tree for every column, all of them with one step.
-
-    Parameters
-    ----------
-    max_depth : int or None, default=1
-        The largest depth of a tree: 1 is a stump, whose two sides have opposite signs. Each leaf of a deeper tree has its own
-        sign.
-    max_leaf_nodes : int or None, default=None
-        Trees grow best first up to this number of leaves; None: level by level.
     """
 
     name: ClassVar[str] = "adaboost-mo"
@@ -198,8 +191,6 @@ class GentleAdaBoost(Committees):
     ----------
     max_depth : int or None, default=1
         The largest depth of a tree; None: no limit.
-    max_leaf_nodes : int or None, default=None
-        Trees grow best first up to this number of leaves; None: level by level.
     """
 
     name: ClassVar[str] = "gentle-adaboost"
