@@ -107,8 +107,8 @@ def beside_bayes(model, split: Split) -> list[float]:
 TABLES = (
     Table(
         name="figure_2",
-        caption="Three Gaussian classes in two dimensions, 1,000 rows to learn from and 1,000 test rows, stumps: test errors in %, "
-        "mean (standard deviation) of 10 draws.",
+        caption="Three Gaussian classes in two dimensions, 1,000 rows to learn from and 1,000 test rows, stumps: test errors in "
+        "%, mean (standard deviation) of 10 draws.",
         datasets=("Gaussians",),
         methods={
             "CD-MCBoost": Method(
