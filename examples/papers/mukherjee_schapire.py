@@ -80,8 +80,8 @@ TABLES = (
         columns=[f"{leaves} leaves" for leaves in SIZES],
         quick=("vowel",),
         comment="As in the paper, AdaBoost.MM boosts trees of any size, and its lead is largest with the smallest. AdaBoost.M1 "
-        "cannot use a tree with an error of 1/2 or more: on vowel, pendigits, optdigits and letter, the first tree of 5 leaves is "
-        "one, and the model predicts one class. With 50 leaves, the systems are close, except on letter.",
+        "cannot use a tree with an error of 1/2 or more: on vowel, pendigits, optdigits and letter, the first tree of 5 leaves "
+        "is one, and the model predicts one class. With 50 leaves, the systems are close, except on letter.",
     ),
     Table(
         name="figure_1b",
