@@ -11,6 +11,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from distboost import baselines
+from distboost.algorithms.classic.output_codes import random_code
+from distboost.weights.codes import all_pairs
 
 ROUNDS = 5
 DATA_SETS = range(20)
@@ -158,11 +160,36 @@ def mh_of_labels(right, y, weights) -> Iterator[np.ndarray]:
         yield F
 
 
+def adaboost_of_columns(right, y, weights, code_of: Callable[[int], np.ndarray]) -> Iterator[np.ndarray]:
+    """AdaBoost in each column of a code, on the rows whose class is not 0 there; decoded by L(z) = -z."""
+    M = code_of(y.max() + 1)
+    z = M[y]
+    F, D = np.zeros(z.shape), weights[:, None] * np.abs(z)
+    while True:
+        D /= D.sum(axis=0)
+        # A stump's sides have opposite signs, which its sum over the right side less that over the left one chooses.
+        rise = np.diff(sides(right, D * z), axis=1)[:, 0].round(9)
+        best = np.argmax(np.abs(rise), axis=0)
+        h = np.where((2 * right[best].T - 1) * rise[best, np.arange(z.shape[1])] < 0, -1.0, 1.0)
+        ε = (D * (h != z)).sum(axis=0)
+        # Without an error, the least margin of a column becomes that of the error 0.01, if it is smaller.
+        least = np.where(z == 0, np.inf, z * F).min(axis=0)
+        last = np.maximum(np.log(99) / 2 - least, 0)
+        α = np.where(ε == 0, last, np.log((1 - ε) / np.maximum(ε, 1e-300)) / 2)
+        F, D = F + α * h, D * np.exp(-α * z * h)
+        yield F @ M.T
+
+
 TWINS: dict[str, tuple[Callable, object]] = {
     "samme-r": (samme_r, baselines.SAMMERClassifier(max_depth=1)),
     "adaboost-m2": (partial(ranking, exact=False), baselines.AdaBoostM2Classifier(max_depth=1)),
     "adaboost-mr": (partial(ranking, exact=True), baselines.AdaBoostMRClassifier(max_depth=1)),
     "adaboost-mh, label": (mh_of_labels, baselines.AdaBoostMHClassifier(vote="label")),
+    "all-pairs": (partial(adaboost_of_columns, code_of=all_pairs), baselines.AllPairsClassifier()),
+    "output-code": (
+        partial(adaboost_of_columns, code_of=partial(random_code, seed=0)),
+        baselines.OutputCodeClassifier(),
+    ),
     "logitboost": (logitboost, baselines.LogitBoostClassifier(max_depth=1)),
     "aoso-logitboost": (aoso, baselines.AOSOLogitBoostClassifier(max_depth=1)),
 }
