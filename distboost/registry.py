@@ -27,6 +27,8 @@ BASELINES = {
     "adaboost-mh": "distboost.algorithms.classic.adaboost_mh.AdaBoostMH",
     "adaboost-ecc": "distboost.algorithms.classic.adaboost_ecc.AdaBoostECC",
     "adaboost-mo": "distboost.algorithms.classic.committees.AdaBoostMO",
+    "all-pairs": "distboost.algorithms.classic.output_codes.AllPairs",
+    "output-code": "distboost.algorithms.classic.output_codes.OutputCode",
     "samme": "distboost.algorithms.classic.class_votes.SAMME",
     "samme-r": "distboost.algorithms.classic.class_votes.SAMMER",
     "gentle-adaboost": "distboost.algorithms.classic.committees.GentleAdaBoost",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib import import_module
@@ -124,25 +123,28 @@ True
 def _documentation(algorithm: type[Algorithm]) -> str:
     """Return the algorithm's own text and parameters, followed by those that all estimators share, without indentation.
 
-    Python 3.13 removes it from docstrings, and earlier versions do not.
+    What the algorithm does not say of a parameter, its base classes say. Python 3.13 removes the indentation from docstrings,
+    and earlier versions do not.
     """
+    entries: dict[str, str] = {}
+    for cls in (*algorithm.__mro__, CommonParameters):
+        for name, entry in _parameters_of(cls).items():
+            entries.setdefault(name, entry)
     text = inspect.cleandoc(algorithm.__doc__ or "")
-    shared_parameters = inspect.cleandoc(CommonParameters.__doc__ or "").partition("----------\n")[2]
-    common = _without(algorithm.parameters(), shared_parameters, text)
-    if "Parameters\n" not in text:
-        text += "\n\nParameters\n----------"
-    text, attributes, more = text.partition("\n\nAttributes\n----------\n")
-    shared = _ATTRIBUTES + (more + "\n" if attributes else "")
+    about = re.split(r"\n\n(?:Parameters|Attributes)\n-+\n", text)[0]
+    attributes = text.partition("\n\nAttributes\n----------\n")[2]
+    shared = _ATTRIBUTES + (attributes + "\n" if attributes else "")
     public = "distboost.baselines" if algorithm.name in registry.BASELINES else "distboost"
     example = _EXAMPLE.format(module=public, name=algorithm.__name__)
-    return f"{text}\n{common}\n{shared}{example}"
+    return f"{about}\n\nParameters\n----------\n" + "\n".join(entries.values()) + f"\n{shared}{example}"
 
 
-def _without(own: Iterable[str], common: str, text: str) -> str:
-    """Return the documentation of the common parameters, without those that the algorithm documents itself."""
-    entries = re.split(r"(?m)^(?=\w+ : )", common.rstrip())
-    said = {name for name in own if re.search(rf"(?m)^{name} : ", text)}
-    return "".join(entry for entry in entries if entry.partition(" :")[0] not in said).rstrip()
+def _parameters_of(cls: type) -> dict[str, str]:
+    """Return what the class's own docstring says of each parameter, by name."""
+    text = inspect.cleandoc(cls.__dict__.get("__doc__") or "").partition("Parameters\n----------\n")[2]
+    section = re.split(r"\n\n\w+\n-+\n", text)[0]
+    entries = re.split(r"(?m)^(?=\w+ : )", section.rstrip())
+    return {entry.partition(" :")[0]: entry.rstrip() for entry in entries if entry}
 
 
 @cache

@@ -439,6 +439,16 @@ def VOTES_STUMP(L, R, n):
     return total
 
 
+@of_sides(grid=True)
+def LABEL_VOTES(S, n):
+    """max_k (P[k] - N[k]): what the best leaf that votes +1 for one class and -1 for all others is worth."""
+    half = n // 2
+    best = -np.inf
+    for k in range(half):
+        best = max(best, np.float64(S[half + k]) - np.float64(S[k]))
+    return best
+
+
 @of_sides(noise=NOISE)
 def REAL_VOTES(S, n):
     """-2 sum_k sqrt(P[k] N[k]): minus the loss after the best real-valued votes."""

@@ -13,6 +13,9 @@ from distboost import registry
 ROUNDS = 4
 MOST_ROUNDS = 30  # of any test: settings that name a value for each round name so many
 
+# Each column without some class.
+SPARSE_CODE = [[1, 0, -1, 1], [-1, 1, 0, 1], [0, -1, 1, -1], [1, 1, 1, 0]]
+
 HALVES = [[1, 1, -1, -1], [1, -1, 1, -1], [1, -1, -1, 1]]
 
 VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
@@ -53,11 +56,17 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "one-vs-all": {"depth 2": {"max_depth": 2}},
     "adaboost-m1": {"best first": {"max_depth": None, "max_leaf_nodes": 5}},
-    "adaboost-mh": {"depth 3": {"max_depth": 3}, "real": {"vote": "real"}},
+    "adaboost-mh": {
+        "depth 3": {"max_depth": 3},
+        "real": {"vote": "real"},
+        "label": {"vote": "label", "max_depth": 3},
+    },
     "adaboost-ecc": {"colorings": {"colorings": HALVES * (MOST_ROUNDS // 3)}, "depth 2": {"max_depth": 2}},
     "adaboost-m2": {"one label": {"vote": "label"}, "stumps": {"max_depth": 1}},
     "adaboost-mr": {"one label": {"vote": "label"}},
     "adaboost-mo": {"depth 2": {"max_depth": 2}},
+    "all-pairs": {"depth 2": {"max_depth": 2}},
+    "output-code": {"exhaustive": {"code": "exhaustive"}, "matrix": {"code": SPARSE_CODE, "max_depth": 2}},
     "samme": {"depth 2": {"max_depth": 2}},
     "samme-r": {"best first": {"max_depth": None, "max_leaf_nodes": 4}},
     "gentle-adaboost": {"4 leaves": {"max_depth": None, "max_leaf_nodes": 4}},

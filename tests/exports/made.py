@@ -29,6 +29,8 @@ ALGORITHMS: list[tuple[str, dict[str, Any]]] = [
     ("gradboost", {}),
     ("multiboost", {}),
     ("adaboost-mo", {}),
+    ("all-pairs", {}),
+    ("output-code", {}),
 ]
 STUMPS = {"gradboost", "multiboost"}
 FEW_CLASSES = {"adaboost-mo": 6}  # 2^(K-1) - 1 columns

@@ -17,7 +17,7 @@ from distboost.estimators.factory import estimator
 
 FOLDER = Path(__file__).parent
 NAMES = np.array(["one", "two", "three"])
-LATER = ("samme-r", "logitboost", "aoso-logitboost", "adaboost-m2", "adaboost-mr")
+LATER = ("samme-r", "logitboost", "aoso-logitboost", "adaboost-m2", "adaboost-mr", "all-pairs", "output-code")
 
 
 def models():
@@ -37,6 +37,7 @@ def later():
     """As `models`, for what came with version 3 or since: other calibrations, and estimators."""
     for name in LATER:
         yield name, estimator(name)(n_estimators=3)
+    yield "label", estimator("adaboost-mh")(n_estimators=3, vote="label")
     yield "vector", estimator("gd-mcboost")(n_estimators=3, calibration="vector")
 
 

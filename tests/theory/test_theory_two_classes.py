@@ -21,8 +21,10 @@ from distboost.baselines import (
     AdaBoostMHClassifier,
     AdaBoostMOClassifier,
     AdaBoostMRClassifier,
+    AllPairsClassifier,
     GentleAdaBoostClassifier,
     OneVsAllAdaBoostClassifier,
+    OutputCodeClassifier,
     SAMMEClassifier,
 )
 from tests.theory.problems import adaboost, gentle_adaboost, two_classes
@@ -41,9 +43,12 @@ ADABOOSTS = {
     "adaboost-m1": (AdaBoostM1Classifier(calibration=None, max_depth=1), 2),
     "samme": (SAMMEClassifier(calibration=None, max_depth=1), 2),
     "adaboost-mh": (AdaBoostMHClassifier(calibration=None), 2),
+    "adaboost-mh, label": (AdaBoostMHClassifier(calibration=None, vote="label"), 2),
     "adaboost-m2": (AdaBoostM2Classifier(calibration=None, max_depth=1), 2),
     "adaboost-mr": (AdaBoostMRClassifier(calibration=None, max_depth=1), 2),
     "adaboost-ecc": (AdaBoostECCClassifier(calibration=None), 2),
+    "all-pairs": (AllPairsClassifier(calibration=None), 2),
+    "output-code": (OutputCodeClassifier(calibration=None), 2),
     "adaboost-mo": (AdaBoostMOClassifier(calibration=None), 2),
 }
 

@@ -83,6 +83,10 @@ def votes_stump(L, R):
     return total
 
 
+def label_votes(S):
+    return max(own - against for against, own in sides(S))
+
+
 def real_votes(S):
     total = 0.0
     for against, own in sides(S):
@@ -152,6 +156,7 @@ PAIR = {
     gains.DIRECTION_STUMP: lambda L, R, _: direction_stump(L, R),
     gains.VOTES: lambda L, R, _: on_grid(votes(L) + votes(R)),
     gains.VOTES_STUMP: lambda L, R, _: on_grid(votes_stump(L, R)),
+    gains.LABEL_VOTES: lambda L, R, _: on_grid(label_votes(L) + label_votes(R)),
     gains.REAL_VOTES: lambda L, R, _: real_votes(L) + real_votes(R),
     gains.WHOLE_TREE: whole_tree,
     gains.NEWTON: lambda L, R, context: newton(L, context) + newton(R, context),
@@ -168,6 +173,7 @@ OWN = {
     gains.DIRECTION_STUMP: lambda S, _: (0.0, 0.0),
     gains.VOTES: lambda S, _: (on_grid(votes(S)), 0.0),
     gains.VOTES_STUMP: lambda S, _: (0.0, 0.0),
+    gains.LABEL_VOTES: lambda S, _: (on_grid(label_votes(S)), 0.0),
     gains.REAL_VOTES: lambda S, _: (real_votes(S), -real_votes(S) * 2.0**-40),
     gains.WHOLE_TREE: lambda S, context: (float(context[0, -1]), -float(context[0, -1]) * 2.0**-40),
     gains.NEWTON: lambda S, context: (newton(S, context), newton(S, context) * 2.0**-40),
@@ -180,6 +186,7 @@ NAMES = {
     "direction stump": gains.DIRECTION_STUMP,
     "votes": gains.VOTES,
     "votes stump": gains.VOTES_STUMP,
+    "label votes": gains.LABEL_VOTES,
     "real votes": gains.REAL_VOTES,
     "whole tree": gains.WHOLE_TREE,
     "newton": gains.NEWTON,
@@ -187,8 +194,21 @@ NAMES = {
 # Those of sums in which two classes of one unit each are no example.
 FURTHER = {"plausible": gains.PLAUSIBLE, "responses": gains.RESPONSES, "class pair": gains.CLASS_PAIR}
 KINDS = pytest.mark.parametrize("kind", (NAMES | FURTHER).values(), ids=NAMES | FURTHER)
-ON_GRID = {gains.CODEWORD, gains.PLAUSIBLE, gains.CLASS_STUMP, gains.VOTES, gains.VOTES_STUMP}
-TWO_SIDED = {gains.VOTES, gains.VOTES_STUMP, gains.REAL_VOTES, gains.WHOLE_TREE}  # of sums (N, P)
+ON_GRID = {
+    gains.CODEWORD,
+    gains.PLAUSIBLE,
+    gains.CLASS_STUMP,
+    gains.VOTES,
+    gains.VOTES_STUMP,
+    gains.LABEL_VOTES,
+}
+TWO_SIDED = {
+    gains.VOTES,
+    gains.VOTES_STUMP,
+    gains.LABEL_VOTES,
+    gains.REAL_VOTES,
+    gains.WHOLE_TREE,
+}  # of sums (N, P)
 
 
 def naive_best_split(

@@ -106,15 +106,6 @@ class AdaBoostMR(AdaBoostM2):
 
     Schapire & Singer, *Improved boosting algorithms using confidence-rated predictions*, Machine Learning, 1999. The step ignores
     pairs that a tree does not order, so it is longer than AdaBoost.M2's.
-
-    Parameters
-    ----------
-    vote : {"labels", "label"}, default="labels"
-        "labels": a leaf names all labels that are more often right than wrong. "label": it names one.
-    max_depth : int or None, default=3
-        The largest depth of a tree; None: no limit.
-    max_leaf_nodes : int or None, default=None
-        Trees grow best first up to this number of leaves; None: level by level.
     """
 
     name: ClassVar[str] = "adaboost-mr"

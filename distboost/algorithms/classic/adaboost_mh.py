@@ -17,6 +17,7 @@ import numpy as np
 
 from distboost.algorithms.base import (
     LARGEST_RATIO,
+    NO_BETTER_THAN_CHANCE,
     SEPARATED,
     Algorithm,
     Learner,
@@ -33,7 +34,7 @@ from distboost.kernels.gains import Gain
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
 from distboost.trees.grower import Tree, TreeGrower
-from distboost.weights.codes import CodeSides, CodeWeights, OneAgainstAll
+from distboost.weights.codes import CodeSides, CodeWeights, OneAgainstAll, one_against_all
 
 
 @dataclass(kw_only=True, eq=False)
@@ -44,9 +45,10 @@ class AdaBoostMH(Algorithm):
 
     Parameters
     ----------
-    vote : {"sign", "real"}, default="sign"
-        "sign": each leaf votes -1 or +1 for each class, with one step for all. "real": each leaf votes with a real number for
-        each class.
+    vote : {"sign", "label", "real"}, default="sign"
+        "sign": each leaf votes -1 or +1 for each class, with one step for all. "label": each leaf votes +1 for one class and -1
+        for all others; training ends as "no better than chance" before a tree whose votes agree with half of the weight or less.
+        "real": each leaf votes with a real number for each class.
     max_depth : int or None, default=1
         The largest depth of a tree. With sign votes, the two sides of a stump have opposite votes (the factorised weak
         learner). Each leaf of a deeper tree has its own votes.
@@ -54,7 +56,7 @@ class AdaBoostMH(Algorithm):
         Trees grow best first up to this number of leaves; None: level by level.
     """
 
-    vote: str = parameter("sign", StrOptions({"sign", "real"}))
+    vote: str = parameter("sign", StrOptions({"sign", "label", "real"}))
     max_depth: int | None = size(1)
     max_leaf_nodes: int | None = size(None, 2)
 
@@ -68,6 +70,8 @@ class AdaBoostMH(Algorithm):
     def gain(self) -> Gain:
         if self.vote == "real":
             return gains.REAL_VOTES
+        if self.vote == "label":
+            return gains.LABEL_VOTES
         return gains.VOTES_STUMP if self.max_depth == 1 else gains.VOTES
 
     def statistic(self, round: int) -> CodeSides:
@@ -79,13 +83,22 @@ class AdaBoostMH(Algorithm):
             return self._real_votes(rows, tree)
         N, P = np.split(rows.histogram_scale.real(tree.sums), 2, axis=1)
         S = P - N
-        v = signs(S)
-        if self.max_depth == 1 and len(S) == 2:
-            v = np.outer([-1.0, 1.0], signs(S[1] - S[0]))
+        v = self._votes(S)
         agree, differ = np.where(v > 0, P, N).sum(), np.where(v > 0, N, P).sum()
+        # After its step, a tree's edge is 0 but for rounding.
+        if self.vote == "label" and agree - differ <= gains.NOISE * agree:
+            return Round([], NO_BETTER_THAN_CHANCE)
         # α = 1/2 ln((1 + r) / (1 - r)), where r is the correlation of votes and labels
         α = bounded_log_ratio(agree, differ, LARGEST_RATIO) / 2
         return Round([Learner(tree, α * v)], SEPARATED if differ == 0 else "")
+
+    def _votes(self, S: np.ndarray) -> np.ndarray:
+        """The leaves' votes of -1 and +1, (n_leaves, K)."""
+        if self.vote == "label":
+            return one_against_all(self.n_classes)[S.argmax(axis=1)]
+        if self.max_depth == 1 and len(S) == 2:
+            return np.outer([-1.0, 1.0], signs(S[1] - S[0]))
+        return signs(S)
 
     def _real_votes(self, rows: Rows, tree: Tree) -> Round:
         N, P = np.split(rows.histogram_scale.real(tree.sums), 2, axis=1)

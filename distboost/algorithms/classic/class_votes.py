@@ -119,13 +119,6 @@ class SAMME(AdaBoostM1):
 
     Zhu, Zou, Rosset & Hastie, *Multi-class AdaBoost*, Statistics and Its Interface, 2009. Training ends as "no better than
     chance" before a tree whose error is 1 - 1/K or more.
-
-    Parameters
-    ----------
-    max_depth : int or None, default=6
-        The largest depth of a tree; None: no limit.
-    max_leaf_nodes : int or None, default=None
-        Trees grow best first up to this number of leaves; None: level by level.
     """
 
     name: ClassVar[str] = "samme"
@@ -149,8 +142,6 @@ class SAMMER(AdaBoostM1):
         The least probability that a leaf has for a class. It bounds the step: the paper's is infinite where a class is absent.
     max_depth : int or None, default=3
         The largest depth of a tree; None: no limit.
-    max_leaf_nodes : int or None, default=None
-        Trees grow best first up to this number of leaves; None: level by level.
     """
 
     floor: float = parameter(1e-5, Interval(Real, 2.0**-40, 0.1, closed="both"))

@@ -100,8 +100,6 @@ class AOSOLogitBoost(LogitBoost):
     ----------
     largest_response : float, default=5.0
         Newton's step of a leaf is clipped to this absolute value.
-    max_depth : int or None, default=None
-        The largest depth of a tree; None: no limit.
     max_leaf_nodes : int or None, default=20
         Trees grow best first up to this number of leaves; None: level by level.
     learning_rate : float, default=0.1
