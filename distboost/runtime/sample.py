@@ -40,7 +40,7 @@ def gathered(blocks: Sequence[Block]) -> Block:
     )
     found.scores = taken(lambda block: block.scores)
     found.buffers[MAGNITUDES] = taken(lambda block: block.kept(MAGNITUDES))
-    found.start_tree(None)
+    found.start_tree()
     return found
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from distboost.kernels.categories import MIN_ROWS, ordering_of, set_words
 from distboost.kernels.gains import NO_CONTEXT, context_of
-from distboost.kernels.growing import Data, Growth, Memory, NodeRoom, growth_of
+from distboost.kernels.growing import Calls, Data, Growth, Memory, NodeRoom, growth_of
 from distboost.kernels.histogram import TILES_AT_ONCE, Target, tile_for
 from distboost.kernels.simd import padded_sums
 from distboost.kernels.split_search import best_splits_by
@@ -26,6 +26,10 @@ DEEPEST = 2**40  # deeper than any tree
 EMPTY_BINS = 4  # take as long as a row of one feature: to clear, to subtract and to skip
 
 
+# The kernel that grows a tree, with its arguments.
+Plan = tuple[Any, Calls, Data, Growth, NodeRoom, Memory]
+
+
 class WholeTrees:
     """Grows trees on the rows of a shard, if its only thread does best to do so without an interruption.
 
@@ -39,16 +43,23 @@ class WholeTrees:
         self._n_bins, self._categorical, self._n_classes = layout.n_bins, layout.categorical, layout.n_classes
         self._has_windows, self._shard = layout.window_bytes is not None, shard
         self._n_channels, self._slot_bytes, self._has_few_tiles = 0, 0, False
+        self._judged: tuple[Root | None, bool] = None, False
         self._histograms: Histograms | None = None
         self._sizes: list[int] = []  # the rows of the last tree in each block
         self._prepared: dict[
             Any, tuple[Growth, Memory, NodeRoom]
         ] = {}  # for as many rows, by the tree's limits
-        # Of the last tree, with the numbers and the arrays from which it follows.
-        self._known: tuple[Any, list[Any], Data] | None = None
+        self._summands: list[Summands] = []  # of the plan, which has their addresses
+        # That of the last tree, with the numbers and the objects from which it follows.
+        self._plan: tuple[Any, list[Any], Plan | None] = (), [], None
 
     def suits(self, root: Root) -> bool:
         """Whether the tree that begins with this root is grown here."""
+        if self._judged[0] is not root:
+            self._judged = root, self._judge(root)
+        return self._judged[1]
+
+    def _judge(self, root: Root) -> bool:
         statistic = root.statistic
         if self._shard.threads.n > 1 or self._has_windows or self._shard.held.streamed:
             return False
@@ -61,7 +72,7 @@ class WholeTrees:
             features, offsets = np.arange(len(self._n_bins)), np.append(0, np.cumsum(self._n_bins + 1))
             self._n_channels, self._slot_bytes = n_channels, int(offsets[-1]) * 8 * padded_sums(n_channels)
             self._has_few_tiles = tiles_of(features, offsets, n_channels) <= TILES_AT_ONCE
-            self._histograms, self._sizes = None, []
+            self._histograms, self._sizes, self._plan = None, [], ((), [], None)
         return self._has_few_tiles and _n_slots(root) * self._slot_bytes <= LARGEST_POOL
 
     def grow(
@@ -71,9 +82,33 @@ class WholeTrees:
 
         The next tree overwrites the nodes. None: it is not grown here, as the rows' vectors do not fit in tiles.
         """
+        blocks = self._shard.blocks
+        kept: list[Any] = [root]
+        for block in blocks:
+            kept += block.buffers.values()
+        numbers = len(kept), scale.bits, max_depth, max_leaf_nodes
+        if self._plan[0] != numbers or not all(map(is_, self._plan[1], kept)):
+            self._plan = numbers, kept, self._planned(blocks, root, scale, max_depth, max_leaf_nodes)
+        plan = self._plan[2]
+        if plan is None:
+            return None
+        kernel, calls, data, growth, nodes, memory = plan
+        for own, block in zip(data.spans, blocks, strict=True):
+            own[0] = block.spans[0]
+        n_inner, n_rows, n_questions = kernel(calls, data, growth, nodes, memory)
+        self._shard.passes["histogram"] += n_rows
+        grown = GrownNodes(nodes.inner[:n_inner], nodes.child, nodes.sums, nodes.best)
+        self._divide(blocks, data.spans, grown)
+        return grown, n_questions
+
+    def _planned(
+        self, blocks: list[Block], root: Root, scale: Scale, max_depth: int | None, max_leaf_nodes: int | None
+    ) -> Plan | None:
         assert root.statistic is not None
-        blocks, root_spans = self._shard.blocks, np.zeros((1, 2), np.int32)
-        summands = [root.statistic.summands(block, root_spans, scale, root.weight_factor) for block in blocks]
+        assert root.rules is not None
+        root_spans = np.zeros((1, 2), np.int32)
+        given = scale, root.weight_factor
+        self._summands = summands = [root.statistic.summands(block, root_spans, *given) for block in blocks]
         tile_rows = rows_of_tile(summands)
         if not tile_rows and not root.statistic.wide:
             return None
@@ -92,14 +127,9 @@ class WholeTrees:
             self._prepared[wanted] = self._prepare(root, max_depth, max_leaf_nodes)
         growth, memory, nodes = self._prepared[wanted]
         data = self._data(blocks, summands, root, len(nodes.child), tile_rows)
-        assert root.rules is not None
         search = best_splits_by(root.rules.gain)
         kernel, calls = growth_of(search, summation(summands), data, growth, memory)
-        n_inner, n_rows, n_questions = kernel(calls, data, growth, nodes, memory)
-        self._shard.passes["histogram"] += n_rows
-        grown = GrownNodes(nodes.inner[:n_inner], nodes.child, nodes.sums, nodes.best)
-        self._divide(blocks, data.spans, grown)
-        return grown, n_questions
+        return kernel, calls, data, growth, nodes, memory
 
     def _prepare(
         self, root: Root, max_depth: int | None, max_leaf_nodes: int | None
@@ -159,23 +189,14 @@ class WholeTrees:
         tile_rows: int,
     ) -> Data:
         assert self._histograms is not None
-        spans = np.zeros((len(blocks), n_nodes, 2), np.int32)
-        for own, block in zip(spans, blocks, strict=True):
-            own[0] = block.spans[0]
         features = root.features
-        numbers = root.weight_factor, tile_rows, summands[0].n_classes, len(blocks)
-        arrays: list[Any] = [features, self._histograms.pool]
-        for some in summands:
-            arrays += some.bins, some.order, some.vectors, some.classes, some.weights
-        if self._known is not None and self._known[0] == numbers and all(map(is_, self._known[1], arrays)):
-            return self._known[2]._replace(spans=spans)
         varying, constant = constant_apart(summands, features) if tile_rows else (features, features[:0])
         few_rows = -1
         if tile_rows and not self._categorical.any():
             few_rows = min(EMPTY_BINS * int(self._histograms.offsets[-1]) // len(varying), tile_rows)
-        data = Data(
+        return Data(
             addresses(summands, root.weight_factor),
-            spans,
+            np.zeros((len(blocks), n_nodes, 2), np.int32),
             self._shard.missing_bin,
             features,
             varying,
@@ -185,8 +206,6 @@ class WholeTrees:
             tile_rows,
             few_rows,
         )
-        self._known = numbers, arrays, data
-        return data
 
     def _divide(self, blocks: list[Block], spans: np.ndarray, grown: GrownNodes) -> None:
         """Tell the blocks how their rows were divided."""

@@ -185,6 +185,8 @@ class TreeGrower:
         self._round = 0
         self._rules: SplitRules | None = None
         self._search = True
+        self._is_fixed = limits.same_every_round
+        self._root_node: Root | None = None
 
     def __call__(
         self,
@@ -220,13 +222,22 @@ class TreeGrower:
 
     def next_root(self, statistic: Statistic) -> Root:
         """Return the root of the next round's first tree, so that the update of this round can begin it."""
-        following = self.rows.round + 1
-        return self._root(self.limits.compressed(statistic, following), following, self._rules, self._search)
+        return self._root(statistic, self.rows.round + 1, self._rules, self._search)
 
     def _root(
         self, statistic: Statistic | None, round: int, rules: SplitRules | None, search: bool = True
     ) -> Root:
+        last = self._root_node
+        if (
+            self._is_fixed
+            and last is not None
+            and last.statistic is statistic
+            and (last.rules, last.search) == (rules, search)
+        ):
+            return last
         factor = LEAF_WEIGHT_FACTOR if self.weighted and statistic is not None else 0.0
+        if statistic is not None:
+            statistic = self.limits.compressed(statistic, round)
         features = _drawn_features(self._all_features, self.limits, round)
         drawn = _draw_rows(self.limits, round)
         return Root(features, statistic, drawn, factor, self._most_histograms, rules, search)
@@ -251,10 +262,10 @@ class TreeGrower:
         constants: tuple[float, ...] = (),
     ) -> Root:
         """Return the root of a tree."""
-        depths = [depth for depth in (self.limits.max_depth, max_depth) if depth is not None]
-        self.max_depth: float = min(depths, default=math.inf)
-        statistic = self.limits.compressed(statistic, self.rows.round)
-        self.n_sums, self.stretch = statistic.n_sums(self.rows.n_classes), statistic.stretch
+        own = self.limits.max_depth
+        self.max_depth: float = min(
+            math.inf if own is None else own, math.inf if max_depth is None else max_depth
+        )
         rules = SplitRules(
             gain, self.limits.min_samples_leaf, self.limits.min_weight_fraction_leaf, constants
         )
@@ -262,8 +273,11 @@ class TreeGrower:
         search = search and bool(self.may_split(0))
         if self._round != self.rows.round:
             self._round, self._rules, self._search = self.rows.round, rules, search
-        self._root_node = root = self._root(statistic, self.rows.round, rules, search)
-        self.features = root.features
+        root = self._root(statistic, self.rows.round, rules, search)
+        if root is not self._root_node:
+            self._root_node, self.features, summed = root, root.features, root.statistic
+            assert summed is not None
+            self.n_sums, self.stretch = summed.n_sums(self.rows.n_classes), summed.stretch
         return root
 
     def _init(self, root: Root) -> None:
@@ -383,6 +397,7 @@ class TreeGrower:
                 gain = scale.real(gain) * np.exp(scale.shift) / self.stretch
         gain = np.minimum(gain, LARGEST_GAIN)
         if exact and self.limits.samples:
+            assert self._root_node is not None
             sums = self.rows.leaf_sums(self._root_node, leaves.astype(np.int32))
         else:
             sums = tree.sums[leaves]
