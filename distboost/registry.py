@@ -34,6 +34,7 @@ BASELINES = {
     "gentle-adaboost": "distboost.algorithms.classic.committees.GentleAdaBoost",
     "logitboost": "distboost.algorithms.classic.logitboost.LogitBoost",
     "aoso-logitboost": "distboost.algorithms.classic.logitboost.AOSOLogitBoost",
+    "jointboost": "distboost.algorithms.classic.jointboost.JointBoost",
     "gradboost": "distboost.algorithms.classic.gradboost.GradBoost",
     "multiboost": "distboost.algorithms.classic.multiboost.MultiBoost",
 }

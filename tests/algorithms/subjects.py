@@ -72,6 +72,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "gentle-adaboost": {"4 leaves": {"max_depth": None, "max_leaf_nodes": 4}},
     "logitboost": {"by level": {"max_depth": 2, "max_leaf_nodes": None}},
     "aoso-logitboost": {"by level": {"max_depth": 3, "max_leaf_nodes": None, "learning_rate": 1.0}},
+    "jointboost": {"some features": {"max_features": 0.6, "learning_rate": 0.5}},
     "gradboost": {"penalty": {"penalty": 0.01}},
     "multiboost": {"logistic": {"loss": "logistic", "nu": 0.1}},
 }

@@ -180,6 +180,31 @@ def adaboost_of_columns(right, y, weights, code_of: Callable[[int], np.ndarray])
         yield F @ M.T
 
 
+def jointboost(right, y, weights) -> Iterator[np.ndarray]:
+    z = 2 * one_hot(y) - 1
+    n, K = z.shape
+    F = np.zeros((n, K))
+    while True:
+        w = weights[:, None] * np.exp(-z * F)
+        d, W = sides(right, w * z), sides(right, w)
+        constant = (w * z).sum(axis=0) / w.sum(axis=0)
+        alone = constant * (w * z).sum(axis=0)
+        subset, found = [], []  # (value, subset, stump) of each size
+        while len(subset) < K:
+            grown = []
+            for S in ([*subset, c] for c in range(K) if c not in subset):
+                stump = (d[:, :, S].sum(axis=2) ** 2 / W[:, :, S].sum(axis=2)).sum(axis=1)
+                value = np.round(stump + np.delete(alone, S).sum(), 9)
+                grown.append((value.max(), S, value.argmax()))
+            found.append(max(grown, key=lambda one: one[0]))
+            subset = found[-1][1]
+        _, S, stump = max(found, key=lambda one: one[0])
+        h = np.tile(constant, (2, 1))
+        h[:, S] = (d[stump][:, S].sum(axis=1) / W[stump][:, S].sum(axis=1))[:, None]
+        F = F + h[right[stump].astype(int)]
+        yield F
+
+
 TWINS: dict[str, tuple[Callable, object]] = {
     "samme-r": (samme_r, baselines.SAMMERClassifier(max_depth=1)),
     "adaboost-m2": (partial(ranking, exact=False), baselines.AdaBoostM2Classifier(max_depth=1)),
@@ -192,6 +217,7 @@ TWINS: dict[str, tuple[Callable, object]] = {
     ),
     "logitboost": (logitboost, baselines.LogitBoostClassifier(max_depth=1)),
     "aoso-logitboost": (aoso, baselines.AOSOLogitBoostClassifier(max_depth=1)),
+    "jointboost": (jointboost, baselines.JointBoostClassifier()),
 }
 
 

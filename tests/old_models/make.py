@@ -17,7 +17,9 @@ from distboost.estimators.factory import estimator
 
 FOLDER = Path(__file__).parent
 NAMES = np.array(["one", "two", "three"])
-LATER = ("samme-r", "logitboost", "aoso-logitboost", "adaboost-m2", "adaboost-mr", "all-pairs", "output-code")
+LATER = (
+    "samme-r", "logitboost", "aoso-logitboost", "adaboost-m2", "adaboost-mr", "all-pairs", "output-code", "jointboost",
+)  # fmt: skip
 
 
 def models():

@@ -83,6 +83,7 @@ FAMILIES = {
     "pairs": Family("all-pairs", {}, STUMPS, K * (K - 1) // 2, K * (K - 1) // 2, leaf_sums=0, light=5),
     "random code": Family("output-code", {}, STUMPS, 2 ** (K - 1) - 1, 2 ** (K - 1) - 1, leaf_sums=0),
     "gentle": Family("gentle-adaboost", {}, STUMPS, K, K, leaf_sums=0),
+    "shared stumps": Family("jointboost", leaf_sums=0),
     "gradient": Family("gradboost"),
     "totally corrective": Family("multiboost", {"nu": 0.01}, begun=False, more_sums="coefficient_passes"),
 }

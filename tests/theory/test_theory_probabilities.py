@@ -53,7 +53,7 @@ def test_scores_minimise_the_loss_that_their_probabilities_expect(name):
     assert_allclose(slopes, 0, atol=1e-8)
 
 
-@pytest.mark.parametrize("name", ["one-vs-all", "adaboost-mh", "gentle-adaboost", "rebel"])
+@pytest.mark.parametrize("name", ["one-vs-all", "adaboost-mh", "gentle-adaboost", "jointboost", "rebel"])
 def test_probabilities_of_a_binary_problem_for_each_class(name):
     """A score of F has the odds e^(2 F) that the exponential loss gives it; the classes' probabilities are made to sum to 1."""
     [P] = registry.algorithm(name)(n_classes=5).probabilities(SCORES[np.newaxis])
