@@ -11,7 +11,7 @@ import pytest
 from tests.scripts import run_example
 
 ROOT = Path(__file__).parents[1]
-SCRIPTS = ("saberian_vasconcelos", "paisitkriangkrai", "huang", "appel_perona")
+SCRIPTS = ("saberian_vasconcelos", "mukherjee_schapire", "paisitkriangkrai", "huang", "appel_perona")
 
 
 @pytest.fixture
@@ -46,6 +46,13 @@ def test_saberian_vasconcelos(quick):
     check_shape("saberian_vasconcelos", printed, figures)
     (accuracy,) = figures["table_2"]["satimage"]["GD-MCBoost, direction"][0]
     assert accuracy > 70
+
+
+def test_mukherjee_schapire(quick):
+    printed, figures = quick("mukherjee_schapire")
+    check_shape("mukherjee_schapire", printed, figures)
+    (error,) = figures["figure_2"]["vowel"]["AdaBoost.MM"][0]
+    assert error < 70
 
 
 def test_paisitkriangkrai(quick):

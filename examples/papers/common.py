@@ -89,6 +89,18 @@ def random_splits(
 ) -> Iterator[Split]:
     """Random training and test rows: fractions of all rows, or of at most `per_class` random rows of each class."""
     X, y, _ = load(name)
+    yield from splits_of(X, y, repeats, train, test, per_class)
+
+
+def splits_of(
+    X: np.ndarray,
+    y: np.ndarray,
+    repeats: int,
+    train: float = 0.75,
+    test: float = 0.25,
+    per_class: int | None = None,
+) -> Iterator[Split]:
+    """The same of these rows."""
     for seed in range(repeats):
         order = np.random.default_rng(seed).permutation(len(y))
         if per_class is not None:
