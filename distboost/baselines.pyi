@@ -2339,6 +2339,9 @@ class JointBoostClassifier(BoostingClassifier):
     Pattern Analysis and Machine Intelligence, 2007. Each other class gets a constant. As in the paper, the search for the subset
     is greedy: it grows by the class that, with the best stump for all in it, lowers the error most. The best of the K subsets
     that it had is taken.
+
+    Parameters
+    ----------
     n_estimators : int, default=100
         The number of rounds. Early stopping may end training after fewer.
     learning_rate : float, default=1.0
@@ -2472,9 +2475,6 @@ class JointBoostClassifier(BoostingClassifier):
         and `shifts` of the classes. None: as the algorithm's paper implies.
     sharing_ : ndarray of shape (`n_iter_`,)
         How many classes share the stump of each round.
-
-    Parameters
-    ----------
 
     Examples
     --------
