@@ -1264,10 +1264,6 @@ class StagewiseBoostClassifier(BoostingClassifier):
 
     Parameters
     ----------
-    loss : {"exponential", "logistic"}, default="exponential"
-        The loss that training lowers.
-    nu : float, default=1e-9
-        Weight of the l1 norm of the coefficients.
     max_step : float or None, default=None
         The largest coefficient; None: no limit.
     max_depth : int or None, default=1
@@ -1275,6 +1271,13 @@ class StagewiseBoostClassifier(BoostingClassifier):
         the signs that suit that class.
     learning_rate : float, default=0.5
         Shrinkage: each coefficient is multiplied by it.
+    loss : {"exponential", "logistic"}, default="exponential"
+        The loss that training lowers.
+    nu : float, default=1e-9
+        Weight of the l1 norm of the coefficients.
+    nu_unit : {"sum", "mean"}, default="sum"
+        Whether the logistic loss beside `nu` is the sum over the rows, as in the paper, or their mean. Beside a sum, the same
+        `nu` means less the more rows there are. The exponential loss is a logarithm, beside which `nu` has one meaning.
     n_estimators : int, default=100
         The number of rounds. Early stopping may end training after fewer.
     max_bins : int, default=255
@@ -1453,6 +1456,7 @@ class StagewiseBoostClassifier(BoostingClassifier):
     callbacks: Sequence[Callback] | None
     loss: Literal['exponential', 'logistic']
     nu: float
+    nu_unit: Literal['mean', 'sum']
     max_step: float | None
     max_depth: int | None
 
@@ -1494,6 +1498,7 @@ class StagewiseBoostClassifier(BoostingClassifier):
         callbacks: Sequence[Callback] | None = None,
         loss: Literal['exponential', 'logistic'] = 'exponential',
         nu: float = 1e-09,
+        nu_unit: Literal['mean', 'sum'] = 'sum',
         max_step: float | None = None,
         max_depth: int | None = 1,
     ) -> None: ...

@@ -52,10 +52,6 @@ class StagewiseBoost(LargeMargin):
 
     Parameters
     ----------
-    loss : {"exponential", "logistic"}, default="exponential"
-        The loss that training lowers.
-    nu : float, default=1e-9
-        Weight of the l1 norm of the coefficients.
     max_step : float or None, default=None
         The largest coefficient; None: no limit.
     max_depth : int or None, default=1
@@ -97,11 +93,12 @@ class StagewiseBoost(LargeMargin):
         found = self.steepest_stump(rows, grow)
         if found.tree.n_leaves > 1 and self.max_depth != 1:
             found = self._deeper(rows, grow, r=int(np.argmax(found.slopes())))
-        if self.slope(rows, found) <= self.nu + ε:
+        ν = self.penalty(found.tree)
+        if self.slope(rows, found) <= ν + ε:
             nothing = Learner(found.tree, np.zeros((found.tree.n_leaves, self.n_classes)))
             outcome = CONVERGED if found.tree.n_leaves > 1 else NO_SPLIT
             return Round([nothing], outcome, {"coefficient_passes": 0})
-        w, unbounded, passes = self._coefficients(rows, found)
+        w, unbounded, passes = self._coefficients(rows, found, ν)
         if self.max_step is not None:
             w = np.minimum(w, self.max_step)
         learner = Learner(found.tree, np.outer(found.h, w))
@@ -117,10 +114,10 @@ class StagewiseBoost(LargeMargin):
     def _of_class(self, r: int) -> ProjectedResiduals:
         return ProjectedResiduals(self.weighting, np.eye(self.n_classes)[r])
 
-    def _coefficients(self, rows: Rows, found: SignedTree) -> Coefficients:
+    def _coefficients(self, rows: Rows, found: SignedTree, ν: float) -> Coefficients:
         """The coefficients w that minimise eq. 13 (exponential loss) or eq. 14 (logistic loss)."""
         if self.loss == "exponential":
-            return exponential_coefficients(found.T, self.own_terms(rows, found), self.nu, LARGEST_RATIO)
+            return exponential_coefficients(found.T, self.own_terms(rows, found), ν, LARGEST_RATIO)
 
         def slopes(centre: np.ndarray, nodes: np.ndarray) -> np.ndarray:
             reduction = LogisticSlopes(self.weighting, found.h, centre, nodes)
@@ -128,4 +125,4 @@ class StagewiseBoost(LargeMargin):
             U *= np.exp(rows.shift_of(reduction))  # in place: it may be large
             return U
 
-        return logistic_coefficients(slopes, self.n_classes, self.nu, LARGEST_RATIO)
+        return logistic_coefficients(slopes, self.n_classes, ν, LARGEST_RATIO)
