@@ -1266,6 +1266,9 @@ class StagewiseBoostClassifier(BoostingClassifier):
     ----------
     max_step : float or None, default=None
         The largest coefficient; None: no limit.
+    class_step : float or None, default=None
+        The coefficient of the class of steepest descent, where those of all other classes are 0: the paper's figure 1 has 0.01.
+        None: the coefficients that minimise the loss.
     max_depth : int or None, default=1
         The largest depth of a tree: 1 is a stump. A deeper tree is grown for the class of the best stump, and its leaves have
         the signs that suit that class.
@@ -1458,6 +1461,7 @@ class StagewiseBoostClassifier(BoostingClassifier):
     nu: float
     nu_unit: Literal['mean', 'sum']
     max_step: float | None
+    class_step: float | None
     max_depth: int | None
 
     def __init__(
@@ -1500,5 +1504,6 @@ class StagewiseBoostClassifier(BoostingClassifier):
         nu: float = 1e-09,
         nu_unit: Literal['mean', 'sum'] = 'sum',
         max_step: float | None = None,
+        class_step: float | None = None,
         max_depth: int | None = 1,
     ) -> None: ...

@@ -54,6 +54,9 @@ class StagewiseBoost(LargeMargin):
     ----------
     max_step : float or None, default=None
         The largest coefficient; None: no limit.
+    class_step : float or None, default=None
+        The coefficient of the class of steepest descent, where those of all other classes are 0: the paper's figure 1 has 0.01.
+        None: the coefficients that minimise the loss.
     max_depth : int or None, default=1
         The largest depth of a tree: 1 is a stump. A deeper tree is grown for the class of the best stump, and its leaves have
         the signs that suit that class.
@@ -68,6 +71,7 @@ class StagewiseBoost(LargeMargin):
     """
 
     max_step: float | None = parameter(None, Interval(Real, 0, None, closed="neither"), None)
+    class_step: float | None = parameter(None, Interval(Real, 0, 10, closed="right"), None, is_new=True)
     max_depth: int | None = size(1)
     learning_rate: float = parameter(0.5, LEARNING_RATE)
 
@@ -115,7 +119,10 @@ class StagewiseBoost(LargeMargin):
         return ProjectedResiduals(self.weighting, np.eye(self.n_classes)[r])
 
     def _coefficients(self, rows: Rows, found: SignedTree, ν: float) -> Coefficients:
-        """The coefficients w that minimise eq. 13 (exponential loss) or eq. 14 (logistic loss)."""
+        """The coefficients w that minimise eq. 13 (exponential loss) or eq. 14 (logistic loss), or those of `class_step`."""
+        if self.class_step is not None:
+            chosen = np.arange(self.n_classes) == np.argmax(found.slopes())
+            return Coefficients(self.class_step * chosen, False, 0)
         if self.loss == "exponential":
             return exponential_coefficients(found.T, self.own_terms(rows, found), ν, LARGEST_RATIO)
 
