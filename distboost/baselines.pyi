@@ -2801,10 +2801,13 @@ class MultiBoostClassifier(BoostingClassifier):
 
     Parameters
     ----------
-    loss : {"exponential", "logistic"}, default="exponential"
-        The loss that training lowers.
     nu : float, default=1e-4
         Weight of the l1 norm of the coefficients.
+    loss : {"exponential", "logistic"}, default="exponential"
+        The loss that training lowers.
+    nu_unit : {"sum", "mean"}, default="sum"
+        Whether the logistic loss beside `nu` is the sum over the rows, as in the paper, or their mean. Beside a sum, the same
+        `nu` means less the more rows there are. The exponential loss is a logarithm, beside which `nu` has one meaning.
     n_estimators : int, default=100
         The number of rounds. Early stopping may end training after fewer.
     learning_rate : float, default=1.0
@@ -2984,6 +2987,7 @@ class MultiBoostClassifier(BoostingClassifier):
     callbacks: Sequence[Callback] | None
     loss: Literal['exponential', 'logistic']
     nu: float
+    nu_unit: Literal['mean', 'sum']
 
     def __init__(
         self,
@@ -3023,6 +3027,7 @@ class MultiBoostClassifier(BoostingClassifier):
         callbacks: Sequence[Callback] | None = None,
         loss: Literal['exponential', 'logistic'] = 'exponential',
         nu: float = 0.0001,
+        nu_unit: Literal['mean', 'sum'] = 'sum',
     ) -> None: ...
 
 class OneVsAllAdaBoostClassifier(BoostingClassifier):

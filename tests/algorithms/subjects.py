@@ -46,6 +46,8 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "logistic": {"loss": "logistic"},
         "depth 2": {"max_depth": 2},
         "bounded steps": {"max_step": 0.3, "learning_rate": 1.0},
+        "class steps": {"class_step": 0.3, "learning_rate": 1.0},
+        "mean": {"loss": "logistic", "nu": 0.01, "nu_unit": "mean"},
     },
     "gamble": {"by level": {"max_leaf_nodes": None, "max_depth": 2}},
     "rebel": {

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from distboost import baselines
+from distboost import StagewiseBoostClassifier, baselines
 from distboost.algorithms.classic.output_codes import random_code
 from distboost.weights.codes import all_pairs
 
@@ -205,6 +205,23 @@ def jointboost(right, y, weights) -> Iterator[np.ndarray]:
         yield F
 
 
+def class_steps(right, y, weights, u: Callable[[np.ndarray], np.ndarray]) -> Iterator[np.ndarray]:
+    """The stump and the class of steepest descent (eq. 10), where the terms r = y_i cancel; the class moves by 0.2."""
+    Y = one_hot(y)
+    F = np.zeros(Y.shape)
+    while True:
+        U = weights[:, None] * (1 - Y) * u(np.exp(F - (F * Y).sum(axis=1, keepdims=True)))
+        slopes = np.diff(sides(right, Y * U.sum(axis=1, keepdims=True) - U), axis=1)[:, 0].round(9)
+        best, r = np.unravel_index(np.argmax(np.abs(slopes)), slopes.shape)
+        F = F.copy()
+        F[:, r] += 0.2 * np.sign(slopes[best, r]) * (2 * right[best] - 1)
+        yield F
+
+
+def of_class_steps(loss: str) -> StagewiseBoostClassifier:
+    return StagewiseBoostClassifier(loss=loss, class_step=0.2, learning_rate=1.0)
+
+
 TWINS: dict[str, tuple[Callable, object]] = {
     "samme-r": (samme_r, baselines.SAMMERClassifier(max_depth=1)),
     "adaboost-m2": (partial(ranking, exact=False), baselines.AdaBoostM2Classifier(max_depth=1)),
@@ -214,6 +231,11 @@ TWINS: dict[str, tuple[Callable, object]] = {
     "output-code": (
         partial(adaboost_of_columns, code_of=partial(random_code, seed=0)),
         baselines.OutputCodeClassifier(),
+    ),
+    "stagewise, class steps": (partial(class_steps, u=lambda E: E), of_class_steps("exponential")),
+    "stagewise, logistic class steps": (
+        partial(class_steps, u=lambda E: E / (1 + E)),
+        of_class_steps("logistic"),
     ),
     "logitboost": (logitboost, baselines.LogitBoostClassifier(max_depth=1)),
     "aoso-logitboost": (aoso, baselines.AOSOLogitBoostClassifier(max_depth=1)),

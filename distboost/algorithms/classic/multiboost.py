@@ -24,7 +24,7 @@ from distboost.algorithms.constraints import Interval
 from distboost.algorithms.large_margin import LargeMargin
 from distboost.errors import DataError
 from distboost.rows.interface import Rows
-from distboost.trees.grower import TreeGrower
+from distboost.trees.grower import Tree, TreeGrower
 from distboost.trees.tree import BinnedTree
 from distboost.weights.corrective import CorrectiveSlopes, Stumps
 from distboost.weights.margin import EXPONENTIAL
@@ -48,8 +48,6 @@ class MultiBoost(LargeMargin):
 
     Parameters
     ----------
-    loss : {"exponential", "logistic"}, default="exponential"
-        The loss that training lowers.
     nu : float, default=1e-4
         Weight of the l1 norm of the coefficients.
 
@@ -97,13 +95,13 @@ class MultiBoost(LargeMargin):
             return Round([])
         unit = 1.0 if self.loss == "exponential" else found.tree.weight
         # The solver leaves slopes up to SLOPE in the stumps already in use.
-        if self.slope(rows, found) <= self.nu + SLOPE * unit:
+        if self.slope(rows, found) <= self.penalty(found.tree) + SLOPE * unit:
             return Round([], CONVERGED)
         tree = found.tree.binned
         columns = [*self.columns, _stump(tree)]
         polarity = np.array([*self.polarity, found.h[1]])
         before = np.concatenate([self.W, np.zeros((1, self.n_classes))])
-        W, passes = self._corrected(rows, found.tree.weight, columns, polarity, before)
+        W, passes = self._corrected(rows, found.tree, columns, polarity, before)
         if not W[-1].any():
             return Round([], CONVERGED)
         values = [np.outer([-p, p], w) for p, w in zip(polarity, W, strict=True)]
@@ -116,12 +114,12 @@ class MultiBoost(LargeMargin):
         )
 
     def _corrected(
-        self, rows: Rows, n: float, columns: list[tuple[Any, ...]], polarity: np.ndarray, W: np.ndarray
+        self, rows: Rows, tree: Tree, columns: list[tuple[Any, ...]], polarity: np.ndarray, W: np.ndarray
     ) -> tuple[np.ndarray, int]:
-        """The coefficients (T, K) that minimise the loss over n rows, and the passes used; the solver starts from W."""
+        """The coefficients (T, K) that minimise the loss over the rows of the tree, and the passes; the solver starts from W."""
         feature, split_bin, missing_left, sets = (np.array(column) for column in zip(*columns, strict=True))
         stumps = Stumps(feature.astype(np.int64), split_bin.astype(np.int64), missing_left, sets, polarity)
-        evaluate = _Evaluation(rows, stumps, self.weighting.link, n=n, nu=self.nu, W=W)
+        evaluate = _Evaluation(rows, stumps, self.weighting.link, n=tree.weight, nu=self.penalty(tree), W=W)
         # Curvatures that the solver keeps from earlier points may stall it. Then it restarts from where it stopped.
         for _ in range(RESTARTS):
             solution = minimize(
