@@ -101,8 +101,8 @@ class Risk(NamedTuple):
 
 def log_totals(totals: np.ndarray, shifts: np.ndarray) -> np.ndarray:
     """Return log(totals e^shifts), without computing e^shifts, which may overflow."""
-    with np.errstate(divide="ignore"):
-        logs: np.ndarray = np.log(totals) + shifts
+    nothing = np.asarray(totals - np.inf)
+    logs: np.ndarray = np.log(totals, out=nothing, where=np.greater(totals, 0)) + shifts
     return logs
 
 

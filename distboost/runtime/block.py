@@ -322,9 +322,9 @@ class Block:
 
     def n_visited(self, kind: str) -> int:
         """Return the number of rows that a loop of this kind visits."""
-        if kind in ("update", "streamed"):
-            return self.n_rows
-        return len(self.present if kind == "sums" and self.grown is not None else self.order)
+        if kind == "statistics":
+            return int(self.spans[0, 1])
+        return len(self.present) if kind == "sums" else self.n_rows
 
     def _leaves_of_rows(self, grown: Grown) -> tuple[np.ndarray, np.ndarray]:
         """Return the nodes that are leaves, (n_leaves,) int64, and the leaf of each row in `present`, (n_present,) int32."""

@@ -26,8 +26,8 @@ from distboost.rows.messages import (
 )
 from distboost.rows.reduced import Reduced
 from distboost.rows.row_metrics import N_SUMS, add_rows
-from distboost.rows.scales import ERROR_FACTOR, Scale
-from distboost.rows.sums import Risk, Statistic
+from distboost.rows.scales import ERROR_FACTOR
+from distboost.rows.sums import Risk
 from distboost.runtime.block import Block, Grown, Key, locate
 from distboost.runtime.cluster.placement import count_rows, total
 from distboost.runtime.holdings import Holdings
@@ -82,9 +82,6 @@ class Shard:
         # Histograms that do not fit leave no room for more of them.
         self._shared_bytes = SHARED_BYTES if layout.window_bytes is None else 0
         self._spare = Spare()
-        self._statistic: Statistic | None = None
-        self._scale = Scale(0.0, 0)
-        self._weight_factor = 0.0
         self._n_sets = len(sets)
         items = ((Key(n, m), item) for n, part in enumerate(sets) for m, item in enumerate(part))
         self.take(items, advance=advance)
@@ -108,7 +105,7 @@ class Shard:
         `advance` counts the rows held. Return a digest of each block that stays in memory.
         """
         for question in log.questions:
-            self._begin(question.root)
+            self.samples.begin(question.root)
         return self.held.take(items, None if log is EMPTY_LOG else partial(self._replay, log=log), advance)
 
     def _replay(self, key: Key, block: Block, log: ReplayLog) -> None:
@@ -154,7 +151,7 @@ class Shard:
         totals : ndarray of shape (n_totals,), int64
             The totals of a new tree's statistic.
         """
-        self._begin(question.root)
+        self.samples.begin(question.root)
         work = partial(self._prepare, question.root, question.splits)
         tally = None if parts is None else self._tally(question.expansion, parts)
         left_out = self._left_out(question, only)
@@ -183,8 +180,7 @@ class Shard:
 
     def sums(self, question: SumsQuestion, only: Collection[Key] | None = None) -> Reduced:
         """Compute the reduction over the rows of each leaf."""
-        if question.root is not None:
-            self._begin(question.root)
+        self.samples.begin(question.root)
 
         # One accumulator per thread, not per block: an answer may take megabytes, and there may be many blocks.
         idle: list[Reduced] = []
@@ -236,7 +232,7 @@ class Shard:
                 add_rows(metric, block, own[n_risk + N_SUMS * m :][:N_SUMS])
             return number, own, most, totals
 
-        self._begin(root)
+        self.samples.begin(root)
         tally = None if parts is None else self._tally(question.expansion, parts)
         answers = self._visit(step, range(n_sets), ("update",), root, tally=tally, only=only)
         for number, own, most, _ in answers:
@@ -245,11 +241,6 @@ class Shard:
         return Reduced(sums, largest), _total(root, [totals for *_, totals in answers])
 
     # Common to all questions.
-
-    def _begin(self, root: RootQuestion | None) -> None:
-        if root is not None:
-            self._statistic, self._scale, self._weight_factor = root.statistic, root.scale, root.weight_factor
-            self.samples.begin(root)
 
     def _prepare(
         self, root: RootQuestion | None, splits: Splits, key: Key, block: Block, risk: Risk | None = None
@@ -290,13 +281,14 @@ class Shard:
     def _tally(self, expansion: Expansion | None, parts: Sequence[Part]) -> Tally:
         """Return the tally of the histograms that an expansion builds."""
         assert expansion is not None, "a histogram is wanted"
-        if self._statistic is None:
+        root = self.samples.root
+        if root is None or root.statistic is None:
             raise RuntimeError("a tree without a statistic has no histograms")
         return Tally(
             self.threads,
-            self._statistic,
-            self._scale,
-            weight_factor=self._weight_factor,
+            root.statistic,
+            root.scale,
+            weight_factor=root.weight_factor,
             nodes=expansion.build,
             parts=parts,
             shared_bytes=self._shared_bytes,

@@ -16,7 +16,6 @@ from distboost.kernels.split_search import best_splits_by
 from distboost.rows.messages import BestSplits, GrownNodes, Root, Splits
 from distboost.rows.scales import Scale
 from distboost.rows.summands import Summands, addresses, constant_apart, rows_of_tile, summation
-from distboost.runtime.block import Block
 from distboost.runtime.layout import Layout
 from distboost.runtime.shard import Shard
 from distboost.runtime.tiles import tiles_of
@@ -42,6 +41,7 @@ class WholeTrees:
     def __init__(self, layout: Layout, shard: Shard):
         self._n_bins, self._categorical, self._n_classes = layout.n_bins, layout.categorical, layout.n_classes
         self._has_windows, self._shard = layout.window_bytes is not None, shard
+        self._blocks = shard.blocks
         self._n_channels, self._slot_bytes, self._has_few_tiles = 0, 0, False
         self._judged: tuple[Root | None, bool] = None, False
         self._histograms: Histograms | None = None
@@ -82,13 +82,13 @@ class WholeTrees:
 
         The next tree overwrites the nodes. None: it is not grown here, as the rows' vectors do not fit in tiles.
         """
-        blocks = self._shard.blocks
+        blocks = self._blocks
         kept: list[Any] = [root]
         for block in blocks:
             kept += block.buffers.values()
         numbers = len(kept), scale.bits, max_depth, max_leaf_nodes
         if self._plan[0] != numbers or not all(map(is_, self._plan[1], kept)):
-            self._plan = numbers, kept, self._planned(blocks, root, scale, max_depth, max_leaf_nodes)
+            self._plan = numbers, kept, self._planned(root, scale, max_depth, max_leaf_nodes)
         plan = self._plan[2]
         if plan is None:
             return None
@@ -98,21 +98,20 @@ class WholeTrees:
         n_inner, n_rows, n_questions = kernel(calls, data, growth, nodes, memory)
         self._shard.passes["histogram"] += n_rows
         grown = GrownNodes(nodes.inner[:n_inner], nodes.child, nodes.sums, nodes.best)
-        self._divide(blocks, data.spans, grown)
+        self._divide(data.spans, grown)
         return grown, n_questions
 
     def _planned(
-        self, blocks: list[Block], root: Root, scale: Scale, max_depth: int | None, max_leaf_nodes: int | None
+        self, root: Root, scale: Scale, max_depth: int | None, max_leaf_nodes: int | None
     ) -> Plan | None:
         assert root.statistic is not None
         assert root.rules is not None
-        root_spans = np.zeros((1, 2), np.int32)
-        given = scale, root.weight_factor
-        self._summands = summands = [root.statistic.summands(block, root_spans, *given) for block in blocks]
+        given = np.zeros((1, 2), np.int32), scale, root.weight_factor
+        self._summands = summands = [root.statistic.summands(block, *given) for block in self._blocks]
         tile_rows = rows_of_tile(summands)
         if not tile_rows and not root.statistic.wide:
             return None
-        sizes = [len(block.order) for block in blocks]
+        sizes = [len(block.order) for block in self._blocks]
         if self._sizes != sizes:
             self._sizes, self._prepared = sizes, {}
         wanted = (
@@ -126,7 +125,7 @@ class WholeTrees:
         if wanted not in self._prepared:
             self._prepared[wanted] = self._prepare(root, max_depth, max_leaf_nodes)
         growth, memory, nodes = self._prepared[wanted]
-        data = self._data(blocks, summands, root, len(nodes.child), tile_rows)
+        data = self._data(summands, root, len(nodes.child), tile_rows)
         search = best_splits_by(root.rules.gain)
         kernel, calls = growth_of(search, summation(summands), data, growth, memory)
         return kernel, calls, data, growth, nodes, memory
@@ -182,7 +181,6 @@ class WholeTrees:
 
     def _data(
         self,
-        blocks: list[Block],
         summands: list[Summands],
         root: Root,
         n_nodes: int,
@@ -196,7 +194,7 @@ class WholeTrees:
             few_rows = min(EMPTY_BINS * int(self._histograms.offsets[-1]) // len(varying), tile_rows)
         return Data(
             addresses(summands, root.weight_factor),
-            np.zeros((len(blocks), n_nodes, 2), np.int32),
+            np.zeros((len(summands), n_nodes, 2), np.int32),
             self._shard.missing_bin,
             features,
             varying,
@@ -207,8 +205,9 @@ class WholeTrees:
             few_rows,
         )
 
-    def _divide(self, blocks: list[Block], spans: np.ndarray, grown: GrownNodes) -> None:
+    def _divide(self, spans: np.ndarray, grown: GrownNodes) -> None:
         """Tell the blocks how their rows were divided."""
+        blocks = self._blocks
         for own, block in zip(spans, blocks, strict=True):
             block.spans = own
             block.changed.add("order")
