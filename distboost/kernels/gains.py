@@ -67,6 +67,8 @@ class Gain:
         may_exceed(squares, m, n, best) returns whether any of m splits may have a value above `best`. squares, (2, candidates)
         float64, holds |L|^2 and |R|^2, with a relative error of at most (n + 6) 2^-53. It must return True if `pair_values` would
         set a value above `best`, to the last bit, and it must not allocate. It saves the search most values.
+    has_signs : bool, default=False
+        Whether leaves have signs, and the value is that of the whole tree: see `trees.whole_tree` and `kernels.signed_leaves`.
     """
 
     def __init__(
@@ -78,12 +80,13 @@ class Gain:
         source: Callable[..., Any],
         degree: int = 1,
         may_exceed: Any = None,
+        has_signs: bool = False,
     ):
         self.__name__: str = name
         self.__module__ = module
         self.__doc__ = source.__doc__
         self.pair_values, self.own_value, self.source = pair_values, own_value, source
-        self.degree, self.may_exceed = degree, may_exceed
+        self.degree, self.may_exceed, self.has_signs = degree, may_exceed, has_signs
 
     def __repr__(self) -> str:
         return f"{self.__module__}.{self.__name__}"
@@ -489,7 +492,14 @@ def whole_tree_unsplit(S, n, context):
     return value, -value * NOISE
 
 
-WHOLE_TREE = Gain("WHOLE_TREE", __name__, whole_tree_pairs, whole_tree_unsplit, whole_tree_value.py_func)
+WHOLE_TREE = Gain(
+    "WHOLE_TREE",
+    __name__,
+    whole_tree_pairs,
+    whole_tree_unsplit,
+    whole_tree_value.py_func,
+    has_signs=True,
+)
 
 
 @inlined

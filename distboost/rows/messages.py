@@ -209,6 +209,7 @@ class GrownNodes(NamedTuple):
 
     inner: np.ndarray  # (m,) int64: the nodes that were split, in this order
     child: np.ndarray  # (n,) int64: the left child, if it was split; the right one has the next number
+    sign: np.ndarray  # (n,) int64: see `kernels.signed_leaves`; 0 if leaves have none
     sums: np.ndarray  # (n, n_channels) int64, as those of `Rows.init_root`
     best: BestSplits  # of each node
 

@@ -12,7 +12,6 @@ from distboost.kernels.gains import NO_CONTEXT, context_of
 from distboost.kernels.growing import Calls, Data, Growth, Memory, NodeRoom, growth_of
 from distboost.kernels.histogram import TILES_AT_ONCE, Target, tile_for
 from distboost.kernels.simd import padded_sums
-from distboost.kernels.split_search import best_splits_by
 from distboost.rows.messages import BestSplits, GrownNodes, Root, Splits
 from distboost.rows.scales import Scale
 from distboost.rows.summands import Summands, addresses, constant_apart, rows_of_tile, summation
@@ -63,7 +62,9 @@ class WholeTrees:
         statistic = root.statistic
         if self._shard.threads.n > 1 or self._has_windows or self._shard.held.streamed:
             return False
-        if statistic is None or not statistic.sums_all_rows or root.rules is None or not root.search:
+        if statistic is None or not statistic.sums_all_rows or root.rules is None:
+            return False
+        if not (root.search or root.rules.gain.has_signs):  # its algorithm searches, in its own way
             return False
         if root.subsample is not None and root.subsample.by_weight:
             return False
@@ -97,7 +98,7 @@ class WholeTrees:
             own[0] = block.spans[0]
         n_inner, n_rows, n_questions = kernel(calls, data, growth, nodes, memory)
         self._shard.passes["histogram"] += n_rows
-        grown = GrownNodes(nodes.inner[:n_inner], nodes.child, nodes.sums, nodes.best)
+        grown = GrownNodes(nodes.inner[:n_inner], nodes.child, nodes.sign, nodes.sums, nodes.best)
         self._divide(data.spans, grown)
         return grown, n_questions
 
@@ -126,8 +127,7 @@ class WholeTrees:
             self._prepared[wanted] = self._prepare(root, max_depth, max_leaf_nodes)
         growth, memory, nodes = self._prepared[wanted]
         data = self._data(summands, root, len(nodes.child), tile_rows)
-        search = best_splits_by(root.rules.gain)
-        kernel, calls = growth_of(search, summation(summands), data, growth, memory)
+        kernel, calls = growth_of(root.rules.gain, summation(summands), data, growth, memory)
         return kernel, calls, data, growth, nodes, memory
 
     def _prepare(
@@ -139,8 +139,10 @@ class WholeTrees:
         assert rules is not None
         n_sums, unit = statistic.n_sums(self._n_classes), 1 / root.weight_factor if weighted else 1.0
         context = context_of(rules.constants, n_sums + weighted, unit) if rules.constants else NO_CONTEXT
+        if rules.gain.has_signs:
+            context = np.empty((2, n_sums // 2 + 1))
         growth = Growth(
-            DEEPEST if max_depth is None else max_depth,
+            0 if max_leaf_nodes == 1 else DEEPEST if max_depth is None else max_depth,
             max_leaf_nodes or 0,
             rules.min_rows,
             rules.min_weight_fraction,
@@ -190,7 +192,8 @@ class WholeTrees:
         features = root.features
         varying, constant = constant_apart(summands, features) if tile_rows else (features, features[:0])
         few_rows = -1
-        if tile_rows and not self._categorical.any():
+        assert root.rules is not None
+        if tile_rows and not self._categorical.any() and not root.rules.gain.has_signs:
             few_rows = min(EMPTY_BINS * int(self._histograms.offsets[-1]) // len(varying), tile_rows)
         return Data(
             addresses(summands, root.weight_factor),
@@ -222,10 +225,10 @@ class WholeTrees:
 
     def _new_nodes(self, n: int) -> NodeRoom:
         """Return room for n nodes."""
-        child, depth, slot, inner = np.zeros((4, n), np.int64)
+        child, depth, sign, slot, inner = np.zeros((5, n), np.int64)
         sums = np.zeros((n, self._n_channels), np.int64)
         best = BestSplits.none(n, self._n_channels, set_words(self._categorical))
-        return NodeRoom(child, depth, slot, sums, inner, best)
+        return NodeRoom(child, depth, sign, slot, sums, inner, best)
 
 
 def _n_slots(root: Root) -> int:

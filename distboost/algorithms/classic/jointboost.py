@@ -54,7 +54,7 @@ class JointBoost(Algorithm):
         return CodeSides(self.weighting)
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
-        grow.init_root(self.statistic(rows.round), self.gain, max_depth=1, search=False)
+        grow.begin(self.statistic(rows.round), self.gain, max_depth=1, search=False)
         shared = self._share(rows, grow)
         if shared.any():
             grow.split(ROOT, last=True)
