@@ -17,7 +17,15 @@ from distboost.estimators.factory import estimator
 
 FOLDER = Path(__file__).parent
 NAMES = np.array(["one", "two", "three"])
-LATER = ("samme-r", "logitboost", "aoso-logitboost", "adaboost-m2", "adaboost-mr", "jointboost")
+LATER = (
+    "samme-r",
+    "logitboost",
+    "aoso-logitboost",
+    "adaboost-m2",
+    "adaboost-mr",
+    "jointboost",
+    "structboost",
+)
 
 
 def models():
