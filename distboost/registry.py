@@ -36,6 +36,7 @@ BASELINES = {
     "aoso-logitboost": "distboost.algorithms.classic.logitboost.AOSOLogitBoost",
     "jointboost": "distboost.algorithms.classic.jointboost.JointBoost",
     "gradboost": "distboost.algorithms.classic.gradboost.GradBoost",
+    "structboost": "distboost.algorithms.classic.structboost.StructBoost",
     "multiboost": "distboost.algorithms.classic.multiboost.MultiBoost",
 }
 

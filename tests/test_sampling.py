@@ -30,6 +30,8 @@ WEIGHTING = MarginWeights(0.5)
 REFUSED = {
     "multiboost": "subsample is 0.4, but MultiBoost",
     "multiboost logistic": "subsample is 0.4, but MultiBoost",
+    "structboost": "subsample is 0.4, but StructBoost",
+    "structboost lighter": "subsample is 0.4, but StructBoost",
     "rebel similarity": "sampling is 'weight', but weak_learner='similarity'",
     "rebel similarity sign": "sampling is 'weight', but weak_learner='similarity'",
     "rebel similarity one-point": "sampling is 'weight', but weak_learner='similarity'",

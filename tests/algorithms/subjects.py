@@ -76,10 +76,11 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "aoso-logitboost": {"by level": {"max_depth": 3, "max_leaf_nodes": None, "learning_rate": 1.0}},
     "jointboost": {"some features": {"max_features": 0.6, "learning_rate": 0.5}},
     "gradboost": {"penalty": {"penalty": 0.01}},
+    "structboost": {"lighter": {"C": 20.0, "tolerance": 0.01}},
     "multiboost": {"logistic": {"loss": "logistic", "nu": 0.1}},
 }
 
-CORRECTIVE = {"multiboost"}  # every round rewrites the coefficients of all
+CORRECTIVE = {"multiboost", "structboost"}  # every round rewrites the coefficients of all
 
 
 @dataclass(frozen=True)

@@ -94,6 +94,7 @@ LOSSES = {
     "jointboost": binary_loss,
     "gradboost": lambda model, F, y: (logsumexp(F, axis=1) - own(F, y)).mean(),
     "multiboost": large_margin_loss,
+    "structboost": lambda model, F, y: np.maximum(0, 1 + others(F, y).max(axis=1)).mean(),
 }
 
 

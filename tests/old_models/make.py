@@ -19,6 +19,7 @@ FOLDER = Path(__file__).parent
 NAMES = np.array(["one", "two", "three"])
 LATER = (
     "samme-r", "logitboost", "aoso-logitboost", "adaboost-m2", "adaboost-mr", "all-pairs", "output-code", "jointboost",
+    "structboost",
 )  # fmt: skip
 
 

@@ -86,6 +86,7 @@ FAMILIES = {
     "gentle": Family("gentle-adaboost", {}, STUMPS, K, K, leaf_sums=0),
     "shared stumps": Family("jointboost", leaf_sums=0),
     "gradient": Family("gradboost"),
+    "linear programs": Family("structboost", begun=False, leaf_sums=0, more_sums="coefficient_passes"),
     "totally corrective": Family("multiboost", {"nu": 0.01}, begun=False, more_sums="coefficient_passes"),
 }
 
