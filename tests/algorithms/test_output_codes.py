@@ -65,3 +65,13 @@ def test_a_column_without_an_error_does_not_outvote_the_others():
     once, again = (baselines.AllPairsClassifier(n_estimators=n, calibration=None).fit(X, y) for n in (1, 9))
     assert_array_equal(once.scores(X), again.scores(X))
     assert once.score(X, y) == 1
+
+
+@pytest.mark.filterwarnings("ignore::distboost.errors.TrainingEndedWarning")
+@pytest.mark.parametrize("seed", range(6))
+def test_a_round_that_sees_one_side_of_a_column_does_not_change_it(seed):
+    """Some of these rounds lack the third class, and its tree is right about all rows that it sees."""
+    y = np.repeat([0, 1, 2], [30, 30, 1])
+    model = baselines.AllPairsClassifier(n_estimators=1, subsample=0.5, random_state=seed, calibration=None)
+    F = model.fit(np.zeros((len(y), 1)), y).scores(np.zeros((1, 1)))
+    assert np.abs(F[:, :2]).max() < 2

@@ -101,11 +101,11 @@ class Committees(Algorithm):
         learners, separated = [], True
         for column, tree in self.grow_all(rows, grow):
             h, right, wrong, _ = self.sign_votes(rows, column, tree, stumps)
-            learners.append(self.learner(column, tree, self.step(rows, column, right, wrong) * h))
+            learners.append(self.learner(column, tree, self.step(rows, tree, column, right, wrong) * h))
             separated &= wrong == 0
         return Round(learners, SEPARATED if separated else "")
 
-    def step(self, rows: Rows, column: int, right: float, wrong: float) -> float:
+    def step(self, rows: Rows, tree: Tree, column: int, right: float, wrong: float) -> float:
         """α = 1/2 ln((1 - ε) / ε)."""
         return bounded_log_ratio(right, wrong, LARGEST_RATIO) / 2
 

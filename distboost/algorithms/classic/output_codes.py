@@ -21,6 +21,7 @@ from distboost.algorithms.constraints import StrOptions
 from distboost.errors import DataError
 from distboost.kernels import random
 from distboost.rows.interface import Rows
+from distboost.trees.grower import Tree
 from distboost.weights.codes import CodeWeights, all_pairs, exhaustive
 
 # The least margin of a column whose tree makes no error: the step of a tree with the error SMOOTHING.
@@ -39,10 +40,12 @@ class Coded(Committees):
     def set_code(self, code: np.ndarray) -> None:
         self.weighting = CodeWeights(code, decode=code)
 
-    def step(self, rows: Rows, column: int, right: float, wrong: float) -> float:
+    def step(self, rows: Rows, tree: Tree, column: int, right: float, wrong: float) -> float:
         """α = 1/2 ln((1 - ε) / ε); without an error, what the least margin lacks to ENOUGH."""
-        if wrong > 0 or right == 0:
-            return super().step(rows, column, right, wrong)
+        if wrong > 0:
+            return super().step(rows, tree, column, right, wrong)
+        if tree.n_leaves == 1:
+            return 0.0  # the round sees rows of one side alone
         # A shift is the logarithm of the column's largest weight: minus its least margin.
         return float(np.clip(ENOUGH + rows.shifts[column], 0.0, LARGEST_RATIO / 2))
 
