@@ -186,6 +186,7 @@ class TreeGrower:
         self._rules: SplitRules | None = None
         self._search = True
         self._is_fixed = limits.same_every_round
+        self._most_depth = math.inf if limits.max_depth is None else limits.max_depth
         self._root_node: Root | None = None
 
     def __call__(
@@ -227,13 +228,8 @@ class TreeGrower:
     def _root(
         self, statistic: Statistic | None, round: int, rules: SplitRules | None, search: bool = True
     ) -> Root:
-        last = self._root_node
-        if (
-            self._is_fixed
-            and last is not None
-            and last.statistic is statistic
-            and (last.rules, last.search) == (rules, search)
-        ):
+        last = self._root_node if self._is_fixed else None
+        if last is not None and last.statistic is statistic and (last.rules, last.search) == (rules, search):
             return last
         factor = LEAF_WEIGHT_FACTOR if self.weighted and statistic is not None else 0.0
         if statistic is not None:
@@ -262,10 +258,8 @@ class TreeGrower:
         constants: tuple[float, ...] = (),
     ) -> Root:
         """Return the root of a tree."""
-        own = self.limits.max_depth
-        self.max_depth: float = min(
-            math.inf if own is None else own, math.inf if max_depth is None else max_depth
-        )
+        most = self._most_depth
+        self.max_depth: float = most if max_depth is None else min(most, max_depth)
         rules = SplitRules(
             gain, self.limits.min_samples_leaf, self.limits.min_weight_fraction_leaf, constants
         )
