@@ -189,6 +189,7 @@ class TreeGrower:
         self._rules: SplitRules | None = None
         self._search = True
         self._is_fixed = limits.same_every_round
+        self._most_depth = math.inf if limits.max_depth is None else limits.max_depth
         self._root_node: Root | None = None
 
     def __call__(
@@ -224,13 +225,8 @@ class TreeGrower:
     def _root(
         self, statistic: Statistic | None, round: int, rules: SplitRules | None, search: bool = True
     ) -> Root:
-        last = self._root_node
-        if (
-            self._is_fixed
-            and last is not None
-            and last.statistic is statistic
-            and (last.rules, last.search) == (rules, search)
-        ):
+        last = self._root_node if self._is_fixed else None
+        if last is not None and last.statistic is statistic and (last.rules, last.search) == (rules, search):
             return last
         factor = LEAF_WEIGHT_FACTOR if self.weighted and statistic is not None else 0.0
         if statistic is not None:
@@ -251,9 +247,8 @@ class TreeGrower:
 
         If `search` and node 0 may be split, its best split is found.
         """
-        depths = [depth for depth in (self.limits.max_depth, max_depth) if depth is not None]
-        most_depth = min(depths) if depths else None
-        self.max_depth: float = math.inf if most_depth is None else most_depth
+        most = self._most_depth
+        self.max_depth: float = most if max_depth is None else min(most, max_depth)
         rules = SplitRules(
             gain, self.limits.min_samples_leaf, self.limits.min_weight_fraction_leaf, constants
         )
@@ -266,6 +261,7 @@ class TreeGrower:
             self._root_node, self.features, summed = root, root.features, root.statistic
             assert summed is not None
             self.n_sums, self.stretch = summed.n_sums(self.rows.n_classes), summed.stretch
+        most_depth = None if self.max_depth == math.inf else int(self.max_depth)
         self._grown = self.rows.grow(root, most_depth, self.limits.max_leaf_nodes)
         if self._grown is None:
             self._init(root)
