@@ -1264,17 +1264,23 @@ class StagewiseBoostClassifier(BoostingClassifier):
 
     Parameters
     ----------
-    loss : {"exponential", "logistic"}, default="exponential"
-        The loss that training lowers.
-    nu : float, default=1e-9
-        Weight of the l1 norm of the coefficients.
     max_step : float or None, default=None
         The largest coefficient; None: no limit.
+    class_step : float or None, default=None
+        The coefficient of the class of steepest descent, where those of all other classes are 0: the paper's figure 1 has 0.01.
+        None: the coefficients that minimise the loss.
     max_depth : int or None, default=1
         The largest depth of a tree: 1 is a stump. A deeper tree is grown for the class of the best stump, and its leaves have
         the signs that suit that class.
     learning_rate : float, default=0.5
         Shrinkage: each coefficient is multiplied by it.
+    loss : {"exponential", "logistic"}, default="exponential"
+        The loss that training lowers.
+    nu : float, default=1e-9
+        Weight of the l1 norm of the coefficients.
+    nu_unit : {"sum", "mean"}, default="sum"
+        Whether the logistic loss beside `nu` is the sum over the rows, as in the paper, or their mean. Beside a sum, the same
+        `nu` means less the more rows there are. The exponential loss is a logarithm, beside which `nu` has one meaning.
     n_estimators : int, default=100
         The number of rounds. Early stopping may end training after fewer.
     max_bins : int, default=255
@@ -1453,7 +1459,9 @@ class StagewiseBoostClassifier(BoostingClassifier):
     callbacks: Sequence[Callback] | None
     loss: Literal['exponential', 'logistic']
     nu: float
+    nu_unit: Literal['mean', 'sum']
     max_step: float | None
+    class_step: float | None
     max_depth: int | None
 
     def __init__(
@@ -1494,6 +1502,8 @@ class StagewiseBoostClassifier(BoostingClassifier):
         callbacks: Sequence[Callback] | None = None,
         loss: Literal['exponential', 'logistic'] = 'exponential',
         nu: float = 1e-09,
+        nu_unit: Literal['mean', 'sum'] = 'sum',
         max_step: float | None = None,
+        class_step: float | None = None,
         max_depth: int | None = 1,
     ) -> None: ...

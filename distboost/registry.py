@@ -27,12 +27,16 @@ BASELINES = {
     "adaboost-mh": "distboost.algorithms.classic.adaboost_mh.AdaBoostMH",
     "adaboost-ecc": "distboost.algorithms.classic.adaboost_ecc.AdaBoostECC",
     "adaboost-mo": "distboost.algorithms.classic.committees.AdaBoostMO",
+    "all-pairs": "distboost.algorithms.classic.output_codes.AllPairs",
+    "output-code": "distboost.algorithms.classic.output_codes.OutputCode",
     "samme": "distboost.algorithms.classic.class_votes.SAMME",
     "samme-r": "distboost.algorithms.classic.class_votes.SAMMER",
     "gentle-adaboost": "distboost.algorithms.classic.committees.GentleAdaBoost",
     "logitboost": "distboost.algorithms.classic.logitboost.LogitBoost",
     "aoso-logitboost": "distboost.algorithms.classic.logitboost.AOSOLogitBoost",
+    "jointboost": "distboost.algorithms.classic.jointboost.JointBoost",
     "gradboost": "distboost.algorithms.classic.gradboost.GradBoost",
+    "structboost": "distboost.algorithms.classic.structboost.StructBoost",
     "multiboost": "distboost.algorithms.classic.multiboost.MultiBoost",
 }
 

@@ -72,7 +72,7 @@ class Threads:
         """
         items = list(items)
         if self._pool is None or len(items) < 2:
-            return [function(item) for item in items]
+            return [*map(function, items)]
         results: dict[int, Result] = {}
         failures: dict[int, BaseException] = {}
         waiting = deque((number, partial(function, item)) for number, item in enumerate(items))

@@ -30,6 +30,8 @@ WEIGHTING = MarginWeights(0.5)
 REFUSED = {
     "multiboost": "subsample is 0.4, but MultiBoost",
     "multiboost logistic": "subsample is 0.4, but MultiBoost",
+    "structboost": "subsample is 0.4, but StructBoost",
+    "structboost lighter": "subsample is 0.4, but StructBoost",
     "rebel similarity": "sampling is 'weight', but weak_learner='similarity'",
     "rebel similarity sign": "sampling is 'weight', but weak_learner='similarity'",
     "rebel similarity one-point": "sampling is 'weight', but weak_learner='similarity'",
@@ -82,7 +84,7 @@ def test_drawn_sums_are_unbiased(problem, wide, weighted):
         fraction, sums, drawn = 0.15, [], []
         for seed in range(200):
             grow = TreeGrower(rows, limits(fraction, seed))
-            grow.init_root(Residuals(WEIGHTING, wide=wide), gains.DIRECTION, search=False)
+            grow.begin(Residuals(WEIGHTING, wide=wide), gains.DIRECTION, search=False)
             sums.append(grow.nodes.sums[0][:3])
             drawn.append(int(grow.nodes.sums[0][3]))
         V, w = vectors(rows, rows.histogram_scale)
@@ -101,7 +103,7 @@ def test_rows_are_drawn_by_their_magnitude(problem):
     X, y, _ = problem
     with closing(LocalRuntime(2)) as runtime:
         rows = moved(runtime, X, y, wide=True)
-        TreeGrower(rows, limits(0.2)).init_root(Residuals(WEIGHTING, wide=True), gains.DIRECTION)
+        TreeGrower(rows, limits(0.2)).begin(Residuals(WEIGHTING, wide=True), gains.DIRECTION)
         V, _ = vectors(rows, rows.histogram_scale)
         m = np.concatenate([block.kept(MAGNITUDES) for block in rows.shard.blocks])
         bins = np.concatenate([block.bins for block in rows.shard.blocks])
@@ -129,7 +131,7 @@ def test_samples_are_of_the_blocks_that_are_asked_about(problem):
     X, y, weights = problem
     with closing(LocalRuntime(1)) as runtime:
         rows = moved(runtime, X, y, weights)
-        TreeGrower(rows, limits(0.3)).init_root(Residuals(WEIGHTING), gains.DIRECTION)
+        TreeGrower(rows, limits(0.3)).begin(Residuals(WEIGHTING), gains.DIRECTION)
         blocks = rows.shard.blocks
         assert len(blocks) > 2
         for asked in (blocks, blocks[1:], blocks[:-1], blocks):

@@ -95,7 +95,7 @@ class Round(NamedTuple):
     @property
     def changes_scores(self) -> bool:
         """Whether a learner adds anything to the scores."""
-        return any(np.any(learner.values) for learner in self.learners)
+        return any(learner.values.any() for learner in self.learners)
 
 
 @dataclass(kw_only=True, eq=False)

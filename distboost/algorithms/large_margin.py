@@ -60,10 +60,22 @@ class SignedTree(NamedTuple):
 
 @dataclass(kw_only=True, eq=False)
 class LargeMargin(Algorithm):
-    """The two losses, and the stump of steepest descent."""
+    """The two losses, and the stump of steepest descent.
+
+    Parameters
+    ----------
+    loss : {"exponential", "logistic"}, default="exponential"
+        The loss that training lowers.
+    nu : float, default=1e-9
+        Weight of the l1 norm of the coefficients.
+    nu_unit : {"sum", "mean"}, default="sum"
+        Whether the logistic loss beside `nu` is the sum over the rows, as in the paper, or their mean. Beside a sum, the same
+        `nu` means less the more rows there are. The exponential loss is a logarithm, beside which `nu` has one meaning.
+    """
 
     loss: str = parameter("exponential", StrOptions({"exponential", "logistic"}))
     nu: float = parameter(1e-9, Interval(Real, 0, None, closed="left"))
+    nu_unit: str = parameter("sum", StrOptions({"sum", "mean"}), is_new=True)
 
     gain: ClassVar[Gain] = gains.CLASS_STUMP
     weighting: MarginWeights = field(init=False)
@@ -83,6 +95,10 @@ class LargeMargin(Algorithm):
         if tree.n_leaves == 1:
             return SignedTree(tree, np.ones(1), np.zeros((2, self.n_classes, self.n_classes)))
         return SignedTree(tree, *side_table(rows, tree, self.weighting, _rising))
+
+    def penalty(self, tree: Tree) -> float:
+        """ν, beside a loss that is a sum over the rows of the tree."""
+        return self.nu * tree.weight if (self.loss, self.nu_unit) == ("logistic", "mean") else self.nu
 
     def slope(self, rows: Rows, found: SignedTree) -> float:
         """How fast the loss falls along the weak learner: the largest of its slopes, normalised as in eq. 11 or 12."""

@@ -52,12 +52,11 @@ class StagewiseBoost(LargeMargin):
 
     Parameters
     ----------
-    loss : {"exponential", "logistic"}, default="exponential"
-        The loss that training lowers.
-    nu : float, default=1e-9
-        Weight of the l1 norm of the coefficients.
     max_step : float or None, default=None
         The largest coefficient; None: no limit.
+    class_step : float or None, default=None
+        The coefficient of the class of steepest descent, where those of all other classes are 0: the paper's figure 1 has 0.01.
+        None: the coefficients that minimise the loss.
     max_depth : int or None, default=1
         The largest depth of a tree: 1 is a stump. A deeper tree is grown for the class of the best stump, and its leaves have
         the signs that suit that class.
@@ -72,6 +71,7 @@ class StagewiseBoost(LargeMargin):
     """
 
     max_step: float | None = parameter(None, Interval(Real, 0, None, closed="neither"), None)
+    class_step: float | None = parameter(None, Interval(Real, 0, 10, closed="right"), None, is_new=True)
     max_depth: int | None = size(1)
     learning_rate: float = parameter(0.5, LEARNING_RATE)
 
@@ -97,11 +97,12 @@ class StagewiseBoost(LargeMargin):
         found = self.steepest_stump(rows, grow)
         if found.tree.n_leaves > 1 and self.max_depth != 1:
             found = self._deeper(rows, grow, r=int(np.argmax(found.slopes())))
-        if self.slope(rows, found) <= self.nu + ε:
+        ν = self.penalty(found.tree)
+        if self.slope(rows, found) <= ν + ε:
             nothing = Learner(found.tree, np.zeros((found.tree.n_leaves, self.n_classes)))
             outcome = CONVERGED if found.tree.n_leaves > 1 else NO_SPLIT
             return Round([nothing], outcome, {"coefficient_passes": 0})
-        w, unbounded, passes = self._coefficients(rows, found)
+        w, unbounded, passes = self._coefficients(rows, found, ν)
         if self.max_step is not None:
             w = np.minimum(w, self.max_step)
         learner = Learner(found.tree, np.outer(found.h, w))
@@ -117,10 +118,13 @@ class StagewiseBoost(LargeMargin):
     def _of_class(self, r: int) -> ProjectedResiduals:
         return ProjectedResiduals(self.weighting, np.eye(self.n_classes)[r])
 
-    def _coefficients(self, rows: Rows, found: SignedTree) -> Coefficients:
-        """The coefficients w that minimise eq. 13 (exponential loss) or eq. 14 (logistic loss)."""
+    def _coefficients(self, rows: Rows, found: SignedTree, ν: float) -> Coefficients:
+        """The coefficients w that minimise eq. 13 (exponential loss) or eq. 14 (logistic loss), or those of `class_step`."""
+        if self.class_step is not None:
+            chosen = np.arange(self.n_classes) == np.argmax(found.slopes())
+            return Coefficients(self.class_step * chosen, False, 0)
         if self.loss == "exponential":
-            return exponential_coefficients(found.T, self.own_terms(rows, found), self.nu, LARGEST_RATIO)
+            return exponential_coefficients(found.T, self.own_terms(rows, found), ν, LARGEST_RATIO)
 
         def slopes(centre: np.ndarray, nodes: np.ndarray) -> np.ndarray:
             reduction = LogisticSlopes(self.weighting, found.h, centre, nodes)
@@ -128,4 +132,4 @@ class StagewiseBoost(LargeMargin):
             U *= np.exp(rows.shift_of(reduction))  # in place: it may be large
             return U
 
-        return logistic_coefficients(slopes, self.n_classes, self.nu, LARGEST_RATIO)
+        return logistic_coefficients(slopes, self.n_classes, ν, LARGEST_RATIO)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 from distboost.data.axes import Axis, spans
 from distboost.data.checks import InfiniteValue
 from distboost.data.real import as_real
-from distboost.data.source import Source
+from distboost.data.source import ArraySource, Source
 from distboost.errors import DataError
 from distboost.kernels import sparse
 
@@ -161,4 +160,4 @@ class SparseSource(Source):
 
     def mark(self) -> Any:
         matrix = self._rows.matrix
-        return [zlib.crc32(one.tobytes()) for one in (matrix.indptr, matrix.indices, matrix.data)]
+        return [ArraySource(one, self.place).mark() for one in (matrix.indptr, matrix.indices, matrix.data)]

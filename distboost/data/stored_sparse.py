@@ -50,6 +50,12 @@ class SparseZarrSource(Source):
             ZarrSource(member(group, name, self.place), f"{place}: {name}")
             for name in ("data", "indices", "indptr")
         )
+        for array, kinds in ((self._values, "biufc"), (self._indices, "iu"), (self._starts, "iu")):
+            if array.dtype.kind not in kinds:
+                expected = "integers" if kinds == "iu" else "numbers"
+                raise self._damaged(
+                    f"{array.stored.basename} has the type {array.dtype}, expected {expected}"
+                )
         self.shape, self.dtype = _shape(group, self.place), _native(self._values.dtype)
         n_rows, n_columns = self.shape
         longest = max(n_rows, 1), max(min(n_columns, BAND_COLUMNS), 1)

@@ -14,8 +14,8 @@ _REASONS = {
     "allow only smaller trees",
     NO_SPLIT: "no split lowers the loss: rows of different classes have equal features, or the limits of the trees forbid every "
     "split. Check the features, ``min_samples_leaf`` and ``min_weight_fraction_leaf``, or train fewer rounds",
-    CONVERGED: "no weak learner lowers the loss faster than the penalty allows. Set a smaller penalty (nu or penalty), or train "
-    "fewer rounds",
+    CONVERGED: "no weak learner lowers the loss faster than the penalty allows. Set a smaller penalty (nu or penalty) or a "
+    "larger C, or train fewer rounds",
     NO_BETTER_THAN_CHANCE: "the weak learner's error is too large to be of use. Allow larger trees (``max_depth``), or train "
     "``SAMMEClassifier``, which needs less of its weak learners",
 }

@@ -15,7 +15,7 @@ import zarr
 from distboost.data.axes import Axis
 from distboost.data.inventory import Probe
 from distboost.data.source import Source, load
-from distboost.data.sparse import SparseRows
+from distboost.data.sparse import SparseRows, sound
 from distboost.data.stored import ZarrSource
 from distboost.data.stored_sparse import CSC, CSR, ENCODING, SparseZarrSource, member
 from distboost.errors import DataError, StoreError
@@ -89,6 +89,15 @@ class ColumnSource(Source):
         self._codes, self._others = (
             ZarrSource(member(group, name, f"``{place}``"), f"{place}: {name}") for name in names
         )
+        if self._is_categorical and self._codes.dtype.kind not in "iu":
+            raise StoreError(
+                f"{self._codes.place} has the type {self._codes.dtype}, but codes are integers. Write the column again."
+            )
+        if not self._is_categorical and self._codes.shape != self._others.shape:
+            raise StoreError(
+                f"{self._codes.place} has {self._codes.n_rows} values, but its mask has {self._others.n_rows}. Write the column "
+                "again."
+            )
         self.place, self.shape, self.axes = self._codes.place, self._codes.shape, self._codes.axes
         self.chunk_bytes, self.decodes_again = self._codes.chunk_bytes, True
         self.is_near, self.is_stored = self._codes.is_near, self._codes.is_stored
@@ -135,8 +144,8 @@ class ColumnPart:
     def load(self) -> np.ndarray:
         """Return the values, (n,); missing ones are None. Raise StoreError if there is no category of some code."""
         codes, others = load(self.codes), load(self.others)
-        missing = codes < 0 if self.is_categorical else others
-        if self.is_categorical and codes.max(initial=-1) >= len(others):
+        missing = codes < 0 if self.is_categorical else others.astype(bool)
+        if self.is_categorical and len(codes) and codes.max() >= len(others):
             raise StoreError(
                 f"{self.place} has the code {codes.max()}, but there are {len(others)} categories. Write the column again."
             )
@@ -197,8 +206,11 @@ class BackedSource(Source):
         self.shape, self.dtype = tuple(matrix.shape), np.dtype(matrix.dtype)
         self.axes = tuple(Axis(length, 1) for length in self.shape)
 
+    def rows_at_once(self, limit: int) -> int:  # the library divides them as it likes
+        return max(limit // (8 * max(self.shape[1], 1)), 1)
+
     def part(self, start: int, stop: int, columns: tuple[int, int] | None = None) -> Any:
         some = self._matrix[start:stop]
-        if columns is not None:
-            some = some[:, slice(*columns)]
-        return some if isinstance(some, np.ndarray) else SparseRows(some.tocsr(), self.place)
+        if isinstance(some, np.ndarray):
+            return some if columns is None else some[:, slice(*columns)]
+        return SparseRows(sound(some, self.place), self.place).cut(0, stop - start, columns)

@@ -18,6 +18,7 @@ import zarr
 
 from distboost.data.axes import Axis, Bounds
 from distboost.data.cells import Slot
+from distboost.data.real import refuse_date_types
 from distboost.data.result import DIMENSIONS
 from distboost.data.source import ArraySource, BoxSource, Source
 from distboost.data.stored import ZarrSource
@@ -25,7 +26,8 @@ from distboost.errors import DataError
 from distboost.inputs.array import unmasked
 from distboost.inputs.base import Input, is_instance, texts
 from distboost.inputs.dask_array import DaskInput
-from distboost.inputs.zarr_array import MISSING, NoArray, ZarrInput, at_path, folder_of, packed
+from distboost.inputs.zarr_array import MISSING, OFFSET, SCALE, NoArray, ZarrInput, at_path, folder_of, packed
+from distboost.io.packages import missing
 from distboost.io.remote import is_unlisted
 from distboost.io.storage import found_group, open_store
 
@@ -43,6 +45,22 @@ class Coordinate(NamedTuple):
     dims: tuple[str, ...]
     values: Any
     attributes: dict[str, Any]
+
+    @property
+    def encoding(self) -> tuple[Any, ...]:
+        """How its values are times, by the CF conventions: the same numbers may be others."""
+        units = self.attributes.get("units")
+        return (units, self.attributes.get("calendar")) if " since " in str(units) else ()
+
+    def decoded(self) -> np.ndarray:
+        """Return its values, those that are times as such."""
+        if not self.encoding:
+            return np.asarray(self.values)
+        try:
+            import xarray as xr
+        except ImportError as error:
+            raise missing("times in different units", "xarray", "cubes") from error
+        return np.asarray(xr.decode_cf(xr.Dataset(coords={"time": self}))["time"].values)
 
 
 @dataclass(frozen=True)
@@ -80,7 +98,7 @@ class Raster:
     def marks(self) -> tuple[Any, ...]:
         """The values that its attributes mark as missing, if it is read without their being decoded."""
         found = [self.attributes[name] for name in MISSING if name in self.attributes]
-        return tuple(one for value in found for one in (value if isinstance(value, list) else [value]))
+        return tuple(one for value in found for one in np.ravel(value).tolist())
 
     def slot(self, dims: tuple[str, ...], feature_dim: str | None = None, first: int = 0) -> Slot:
         """Return where its values belong in a cube of these dimensions, whose column `first` is its first."""
@@ -121,13 +139,13 @@ def raster_of(data: Any, place: str, like: CubeInput | None = None, decoded: boo
         coords = {str(name): _coordinate(one) for name, one in data.coords.items()}
         attributes = {**data.attrs, **{k: v for k, v in data.encoding.items() if k == GRID_MAPPING}}
         return Raster(place, tuple(map(str, data.dims)), _source(_loadable(data), place), coords, attributes)
-    values = np.asarray(unmasked(data))
-    if like is None or values.shape != like.shape:
+    source = _source(data, place)
+    if like is None or source.shape != like.shape:
         expected = "an array with names of dimensions" if like is None else f"the shape {like.shape} of X"
         raise DataError(
-            f"{place} has the shape {values.shape}, expected {expected}. Pass an array of xarray."
+            f"{place} has the shape {source.shape}, expected {expected}. Pass an array of xarray."
         )
-    return Raster(place, like.dims, ArraySource(values, place), {})
+    return Raster(place, like.dims, source, {})
 
 
 def _coordinate(one: Any) -> Coordinate:
@@ -140,7 +158,8 @@ def _loadable(data: Any) -> Any:
     is_opened = {"preferred_chunks", "original_shape"} & data.encoding.keys()
     if data.chunks is not None or not is_opened:
         return data.data
-    return data.chunk(data.encoding.get("preferred_chunks", "auto")).data
+    chunks = data.encoding.get("preferred_chunks", {})
+    return data.chunk({dim: chunks.get(dim, "auto") for dim in data.dims}).data
 
 
 def _source(data: Any, place: str) -> BoxSource:
@@ -164,17 +183,28 @@ def dims_of(array: zarr.Array[Any]) -> tuple[str, ...] | None:
 
 def _of_zarr(array: zarr.Array[Any], dims: tuple[str, ...], place: str, decoded: bool) -> Raster:
     attributes = array.attrs.asdict()
-    is_whole = np.dtype(array.dtype).kind in "iu" and not {"scale_factor", "add_offset"} & attributes.keys()
-    found = ZarrInput(array, place).source(False)
-    if is_whole and not decoded:
-        packing = packed(array)
+    kind, found = np.dtype(array.dtype).kind, ZarrInput(array, place).source(False)
+    is_packed = bool({SCALE, OFFSET} & attributes.keys())
+    if kind in "iuf":  # of which the source decodes the marks
+        attributes = {name: value for name, value in attributes.items() if name not in MISSING}
+    if kind in "iu" and not is_packed and not decoded:
         found = ZarrSource(array, place)
-        attributes = {**attributes, MISSING[0]: list(packing.missing if packing else ())}
+        attributes[MISSING[0]] = _marks(array, place)
     assert isinstance(found, BoxSource)
     image = _image(array)
     channel = next((a["name"] for a in image.get("axes", []) if a.get("type") == "channel"), None)
     channels = [str(one.get("label")) for one in image.get("channels", [])] or None
     return Raster(place, dims, found, _coordinates(array, dims), attributes, channels, channel)
+
+
+def _marks(array: zarr.Array[Any], place: str) -> list[float]:
+    try:
+        packing = packed(array)
+    except ValueError as error:
+        raise DataError(
+            f"``{place}`` ({array.store_path}): {error}. Correct its attributes, or pass the array as xarray decodes it."
+        ) from error
+    return [] if packing is None else list(packing.missing)
 
 
 def _group_of(array: zarr.Array[Any]) -> zarr.Group | None:
@@ -198,10 +228,12 @@ def _coordinates(array: zarr.Array[Any], dims: tuple[str, ...]) -> dict[str, Coo
         return {}
     wanted = [name.rstrip(":") for name in (*dims, *beside)]
     found = {name: group[name] for name in wanted if name in group}
+    sizes = dict(zip(dims, array.shape, strict=True))
+    arrays = {name: (one, dims_of(one) or ()) for name, one in found.items() if isinstance(one, zarr.Array)}
     return {
-        name: Coordinate(dims_of(one) or (), np.asarray(one[...]), _plain(one))
-        for name, one in found.items()
-        if isinstance(one, zarr.Array) and one.path != array.path and one.ndim < 2
+        name: Coordinate(own, np.asarray(one[...]), _plain(one))
+        for name, (one, own) in arrays.items()
+        if one.ndim < 2 and one.path != array.path and one.shape == tuple(map(sizes.get, own))
     }
 
 
@@ -239,6 +271,11 @@ class CubeInput(Input):
         self.rasters, self.feature_dim = rasters, feature_dim
         sizes: dict[str, int] = {}
         for raster in rasters:
+            refuse_date_types(raster.source.dtype, raster.place)
+            if raster.source.dtype.kind in "UST":
+                raise DataError(
+                    f"{raster.place} has texts, which are no numbers. Encode them, or leave the variable out."
+                )
             for dim, length in raster.sizes.items():
                 if sizes.setdefault(dim, length) != length:
                     raise DataError(
@@ -381,12 +418,15 @@ def _check_same(
     """Raise DataError if two arrays have other coordinates along a dimension. One that has none follows the other."""
     if mine is None or theirs is None:
         return
-    differ = np.flatnonzero(np.asarray(mine.values != theirs.values))
+    ours, others = mine.values, theirs.values
+    if mine.encoding != theirs.encoding:
+        ours, others = mine.decoded(), theirs.decoded()
+    differ = np.flatnonzero(np.asarray(ours != others))
     if len(differ):
         n = int(differ[0])
         raise DataError(
-            f"the coordinates of {places[0]} and {places[1]} differ along {dim!r}: item {n} is {mine.values[n]} in the one and "
-            f"{theirs.values[n]} in the other, {len(differ)} differ. Pass rasters of the same cells, as "
+            f"the coordinates of {places[0]} and {places[1]} differ along {dim!r}: item {n} is {ours[n]} in the one and "
+            f"{others[n]} in the other, {len(differ)} differ. Pass rasters of the same cells, as "
             "``labels.reindex_like(dataset)`` makes them."
         )
 

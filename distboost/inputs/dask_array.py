@@ -274,7 +274,7 @@ class Blocks(NamedTuple):
         for place, cut in zip(self.places, self.cuts, strict=True):
             bands.setdefault(place[0], []).append(cut)
         rows = [band[0] if len(band) == 1 else hstack(band, format="csr") for band in bands.values()]
-        return SparseRows(vstack(rows, format="csr", dtype=self.dtype), "a part of X")
+        return SparseRows(vstack(rows, format="csr"), "a part of X")
 
     @property
     def dtype(self) -> np.dtype:

@@ -2,12 +2,36 @@
 
 import numpy as np
 
-from distboost.kernels._jit import kernel
+from distboost.kernels._jit import inlined, kernel
 from distboost.kernels.exponential import exp
 from distboost.kernels.margin import linked_weights, times
 from distboost.kernels.memory import floats, integers
 from distboost.kernels.partition import goes_left
 from distboost.kernels.tiles import EXPONENTIAL
+
+
+@inlined
+def stump_sides(bins, i, missing_bin, feature, split_bin, missing_left, sets, polarity, h):
+    """Set h[t] to the value of stump t for row i: -polarity[t] on the left, +polarity[t] on the right."""
+    # IN: bins (n, D) uint8; missing_bin (D,) int64; feature, split_bin (T,) int64; missing_left (T,) bool;
+    #     sets (T, SET_WORDS) uint64; polarity (T,) float64
+    # OUT: h (T,) int64
+    for t in range(h.shape[0]):
+        d = feature[t]
+        b = np.int64(bins[i, d])
+        left = goes_left(b, split_bin[t], missing_bin[d], missing_left[t], sets, t)
+        h[t] = -np.int64(polarity[t]) if left else np.int64(polarity[t])
+
+
+@inlined
+def stump_scores(h, W, F):
+    """Set F[k] = sum_t h[t] W[t, k]."""
+    # IN: h (T,) int64; W (T, K) float64
+    # OUT: F (K,) float64
+    F[:] = 0.0
+    for t in range(h.shape[0]):
+        for k in range(F.shape[0]):
+            F[k] += h[t] * W[t, k]
 
 
 @kernel
@@ -35,14 +59,8 @@ def corrective_slopes(
     for j in range(order.shape[0]):
         i = order[j]
         y = labels[i]
-        F[:] = 0.0
-        for t in range(n_stumps):
-            d = feature[t]
-            b = np.int64(bins[i, d])
-            left = goes_left(b, split_bin[t], missing_bin[d], missing_left[t], sets, t)
-            h[t] = -np.int64(polarity[t]) if left else np.int64(polarity[t])
-            for k in range(n_classes):
-                F[k] += h[t] * W[t, k]
+        stump_sides(bins, i, missing_bin, feature, split_bin, missing_left, sets, polarity, h)
+        stump_scores(h, W, F)
         total, row_loss = 0.0, 0.0
         if link == EXPONENTIAL:
             for k in range(n_classes):

@@ -67,6 +67,8 @@ class Gain:
         may_exceed(squares, m, n, best) returns whether any of m splits may have a value above `best`. squares, (2, candidates)
         float64, holds |L|^2 and |R|^2, with a relative error of at most (n + 6) 2^-53. It must return True if `pair_values` would
         set a value above `best`, to the last bit, and it must not allocate. It saves the search most values.
+    has_signs : bool, default=False
+        Whether leaves have signs, and the value is that of the whole tree: see `trees.whole_tree` and `kernels.signed_leaves`.
     """
 
     def __init__(
@@ -78,12 +80,13 @@ class Gain:
         source: Callable[..., Any],
         degree: int = 1,
         may_exceed: Any = None,
+        has_signs: bool = False,
     ):
         self.__name__: str = name
         self.__module__ = module
         self.__doc__ = source.__doc__
         self.pair_values, self.own_value, self.source = pair_values, own_value, source
-        self.degree, self.may_exceed = degree, may_exceed
+        self.degree, self.may_exceed, self.has_signs = degree, may_exceed, has_signs
 
     def __repr__(self) -> str:
         return f"{self.__module__}.{self.__name__}"
@@ -489,4 +492,53 @@ def whole_tree_unsplit(S, n, context):
     return value, -value * NOISE
 
 
-WHOLE_TREE = Gain("WHOLE_TREE", __name__, whole_tree_pairs, whole_tree_unsplit, whole_tree_value.py_func)
+WHOLE_TREE = Gain(
+    "WHOLE_TREE",
+    __name__,
+    whole_tree_pairs,
+    whole_tree_unsplit,
+    whole_tree_value.py_func,
+    has_signs=True,
+)
+
+
+@inlined
+def saved(d, w):
+    """d^2 / w, or 0 without rows."""
+    return d * d / w if w > 0.0 else 0.0
+
+
+@inlined
+def shared_value(L, R, n, context):
+    """The value of a split for the classes that share it and one class more, the best: how much less the squared error is.
+
+    A constant a fitted to rows of weight w and mean label d / w saves d^2 / w: here on each side for the classes that share the
+    stump, and once for every other class.
+    """
+    # IN: L, R (2 K,) float64; context (2, K) float64: whether a class shares the stump, and what a constant of its own saves
+    half = n // 2
+    d_L, w_L, d_R, w_R, alone = 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(half):
+        if context[0, k] > 0.0:
+            d_L += L[half + k] - L[k]
+            w_L += L[half + k] + L[k]
+            d_R += R[half + k] - R[k]
+            w_R += R[half + k] + R[k]
+        else:
+            alone += context[1, k]
+    best = 0.0
+    for k in range(half):
+        if context[0, k] == 0.0:
+            left = saved(d_L + (L[half + k] - L[k]), w_L + (L[half + k] + L[k]))
+            right = saved(d_R + (R[half + k] - R[k]), w_R + (R[half + k] + R[k]))
+            best = max(best, left + right + alone - context[1, k])
+    return best
+
+
+@compiled
+def shared_pairs(L, R, m, n, context, out):
+    for t in range(m):
+        out[t] = shared_value(L[t], R[t], n, context)
+
+
+SHARED_STUMP = Gain("SHARED_STUMP", __name__, shared_pairs, nothing_unsplit, shared_value.py_func)

@@ -13,10 +13,14 @@ from numba import carray  # type: ignore[attr-defined]
 
 from distboost.kernels._jit import inlined, kernel
 from distboost.kernels.by_address import address_of, caller, kinds_of
+from distboost.kernels.gains import Gain
 from distboost.kernels.histogram import RowAddresses, compact_histogram
 from distboost.kernels.partition import split_spans
+from distboost.kernels.signed_leaves import FLIP, KEEP, change_of, see_others
 from distboost.kernels.simd import pointer
-from distboost.kernels.split_search import with_globals
+from distboost.kernels.split_search import best_splits_by, subtract_features, with_globals
+
+NO_SLOT = -1
 
 # The calls of kernels, and the functions with these calls: `_growth` puts them in their place.
 best_splits: Any = None
@@ -26,6 +30,8 @@ division: Any = None
 split_node: Any = None
 add_node: Any = None
 find_splits: Any = None
+consider: Any = None
+following: Any = None
 
 
 class Calls(NamedTuple):
@@ -63,7 +69,7 @@ class Growth(NamedTuple):
     weighted: bool  # whether histograms sum row weights
     least_category: int  # the weight of a category that is known in a node
     ordering: int  # of the features: see `ordering_of`
-    context: np.ndarray  # (2, k) float64: of the gain
+    context: np.ndarray  # (2, k) float64: of the gain; that of one leaf after another, if leaves have signs
 
 
 class NodeRoom(NamedTuple):
@@ -71,6 +77,7 @@ class NodeRoom(NamedTuple):
 
     child: np.ndarray  # (n,) int64: the left child, if it was split; the right one has the next number
     depth: np.ndarray  # (n,) int64
+    sign: np.ndarray  # (n,) int64: see `kernels.signed_leaves`; 0 if leaves have none
     slot: np.ndarray  # (n,) int64: where the histogram of a node is that was summed
     sums: np.ndarray  # (n, channels in use) int64
     inner: np.ndarray  # (n,) int64: the nodes that were split, in this order
@@ -94,20 +101,20 @@ class Memory(NamedTuple):
     found: Any  # BestSplits of two nodes
 
 
-_known: dict[tuple[Any, Any], tuple[Any, Calls]] = {}
+_known: dict[tuple[Gain, Any], tuple[Any, Calls]] = {}
 
 
-def growth_of(search: Any, summation: Any, data: Data, growth: Growth, memory: Memory) -> tuple[Any, Calls]:
-    """Return the kernel `_grow`, and the calls for it, if the kernels `search` and `summation` search and sum.
+def growth_of(gain: Gain, summation: Any, data: Data, growth: Growth, memory: Memory) -> tuple[Any, Calls]:
+    """Return the kernel `_grow`, and the calls for it, for trees of a gain whose histograms the kernel `summation` sums.
 
     The arguments are examples: those of all trees have the same types.
     """
-    if (search, summation) not in _known:
-        _known[search, summation] = _new_growth(search, summation, data, growth, memory)
-    return _known[search, summation]
+    if (gain, summation) not in _known:
+        _known[gain, summation] = _new_growth(gain, summation, data, growth, memory)
+    return _known[gain, summation]
 
 
-def _new_growth(search: Any, summation: Any, data: Data, growth: Growth, memory: Memory) -> tuple[Any, Calls]:
+def _new_growth(gain: Gain, summation: Any, data: Data, growth: Growth, memory: Memory) -> tuple[Any, Calls]:
     some, pool, spans, best = data.features, memory.pool, data.spans, memory.found
     n, flag = growth.n_sums, growth.weighted
     searches = kinds_of(
@@ -129,13 +136,19 @@ def _new_growth(search: Any, summation: Any, data: Data, growth: Growth, memory:
     divides = kinds_of(
         data.rows, some, spans, some, some, some, best.missing_left, some, some, best.sets, memory.scratch
     )
+    search = best_splits_by(gain)
     kernels = ((search, searches), (summation, sums), (compact_histogram, compacts), (split_blocks, divides))
-    return _growth(searches, sums, compacts, divides), Calls(*[address_of(*pair) for pair in kernels])
+    grow = _growth(searches, sums, compacts, divides, signed=gain.has_signs)
+    return grow, Calls(*[address_of(*pair) for pair in kernels])
 
 
 @cache
 def _growth(
-    searches: tuple[Any, ...], sums: tuple[Any, ...], compacts: tuple[Any, ...], divides: tuple[Any, ...]
+    searches: tuple[Any, ...],
+    sums: tuple[Any, ...],
+    compacts: tuple[Any, ...],
+    divides: tuple[Any, ...],
+    signed: bool,
 ) -> Any:
     namespace: dict[str, Any] = {
         **globals(),
@@ -148,9 +161,11 @@ def _growth(
         ("split_node", _split_node),
         ("add_node", _add_node),
         ("find_splits", _find_splits),
+        ("consider", _keep_histograms if signed else _find_best_splits),
+        ("following", _next_improved if signed else _next_best),
     ):
         namespace[name] = inlined(with_globals(function, namespace, ""))
-    return kernel(with_globals(_grow, namespace, ""), counted=False)
+    return kernel(with_globals(_grow, namespace, "_signed" if signed else ""), counted=False)
 
 
 def _grow(calls, data, growth, nodes, memory):
@@ -160,12 +175,15 @@ def _grow(calls, data, growth, nodes, memory):
     summed, if one of them may be split; the other's histogram is what is left of the parent's. If both have few rows, both are
     summed, one after the other, in compact histograms. A level of such children would be a question, or each pair of them if the
     best is split first.
+
+    If leaves have signs, they are improved in turn instead, level by level, as in `trees.whole_tree`: each is searched when its
+    turn comes.
     """
     # IN: calls: Calls; data: Data; growth: Growth
     # OUT: data.spans, and the order of the rows; nodes: NodeRoom, of which the children of nodes are set to 0 that have none, and
     #     the gains of nodes that may not be split; memory: Memory
-    child, depth, slot, sums, inner, best = nodes
-    child[:], best.gain[:], depth[0], sums[0] = 0, 0.0, 0, 0
+    child, depth, sign, slot, sums, inner, best = nodes
+    child[:], best.gain[:], depth[0], sign[0], sums[0] = 0, 0.0, 0, 0, 0
     n_sums, free, n_free = growth.n_sums, memory.free, memory.free.shape[0] - 1
     for number in range(free.shape[0]):
         free[number] = number
@@ -180,22 +198,16 @@ def _grow(calls, data, growth, nodes, memory):
             if n_nodes == 1:
                 add_root(data, memory, slot[0], sums)
                 min_weight = np.int64(np.ceil(growth.min_weight_fraction * sums[0, n_sums + growth.weighted]))
-            if depth[own] == growth.max_depth or growth.max_leaf_nodes == 1:
-                continue
-            find_splits(calls, data, growth, min_weight, slot, own, larger, n_left, memory)
-            for position in range(1 + n_left):
-                m = larger if position == 1 else own
-                note(memory.found, position, best, m)
-                # The histogram of a node is only needed for those of its children.
-                if not (best.gain[m] > 0 and depth[m] + 1 < growth.max_depth):
-                    n_free = given_back(slot[m], free, n_free)
-        node = following(node, n_nodes, growth, best.gain, child)
+            if depth[own] < growth.max_depth:
+                n_free = consider(calls, data, growth, min_weight, nodes, own, larger, n_left, memory, n_free)
+        node, n_free = following(node, n_nodes, calls, data, growth, min_weight, nodes, memory, n_free)
         if node == n_nodes or n_inner + 1 == growth.max_leaf_nodes:
             break
         left, right = n_nodes, n_nodes + 1
         split_node(calls, data, node, left, nodes, memory)
         inner[n_inner] = node
         n_inner, n_nodes, n_summed = n_inner + 1, n_nodes + 2, 0
+        slot[left], slot[right] = NO_SLOT, NO_SLOT
         has_rows = max(sums[left, n_sums], sums[right, n_sums]) >= 2 * growth.min_rows
         if depth[left] < growth.max_depth and has_rows and n_inner + 1 != growth.max_leaf_nodes:
             smaller, larger = (left, right) if best.n_left[node] <= best.n_right[node] else (right, left)
@@ -226,16 +238,45 @@ def rows_of(spans, node):
 
 @inlined
 def given_back(slot, free, n_free):
-    """Return the number of free slots, with this one unless it is that of compact histograms."""
-    if slot < free.shape[0]:
+    """Return the number of free slots, with this one unless it is none or that of compact histograms."""
+    if NO_SLOT < slot < free.shape[0]:
         free[n_free] = slot
         n_free += 1
     return n_free
 
 
-@inlined
-def following(first, n_nodes, growth, gain, child):
-    """Return the node to split next, of n_nodes nodes, or n_nodes. Level by level, it has at least the number `first`."""
+def _find_best_splits(calls, data, growth, min_weight, nodes, own, larger, n_left, memory, n_free):
+    """Find the best splits of a node that was summed, and of its sibling if n_left is 1. Return the number of free slots."""
+    best, depth, slot = nodes.best, nodes.depth, nodes.slot
+    find_splits(calls, data, growth, min_weight, slot, own, larger, n_left, memory)
+    for position in range(1 + n_left):
+        m = larger if position == 1 else own
+        note(memory.found, position, best, m)
+        # The histogram of a node is only needed for those of its children.
+        if not (best.gain[m] > 0 and depth[m] + 1 < growth.max_depth):
+            n_free = given_back(slot[m], memory.free, n_free)
+    return n_free
+
+
+def _keep_histograms(calls, data, growth, min_weight, nodes, own, larger, n_left, memory, n_free):
+    """Compute the sibling's histogram. Keep it and that of the node for their turn, if they have enough rows to be split."""
+    if n_left == 1:
+        pool, slot = memory.pool, nodes.slot
+        subtract_features(pool[slot[larger]], pool[slot[own]], data.features, data.offsets)
+    for position in range(1 + n_left):
+        m = larger if position == 1 else own
+        if nodes.sums[m, growth.n_sums] < 2 * growth.min_rows:
+            n_free = given_back(nodes.slot[m], memory.free, n_free)
+            nodes.slot[m] = NO_SLOT
+    return n_free
+
+
+def _next_best(first, n_nodes, calls, data, growth, min_weight, nodes, memory, n_free):
+    """Return the node to split next, of n_nodes nodes, or n_nodes, and the number of free slots.
+
+    Level by level, it has at least the number `first`.
+    """
+    child, gain = nodes.child, nodes.best.gain
     found, largest = first, 0.0
     if growth.max_leaf_nodes == 0:
         while found < n_nodes and (child[found] > 0 or not gain[found] > 0):
@@ -245,7 +286,40 @@ def following(first, n_nodes, growth, gain, child):
         for node in range(n_nodes):
             if gain[node] > largest and child[node] == 0:
                 found, largest = node, gain[node]
-    return found
+    return found, n_free
+
+
+def _next_improved(first, n_nodes, calls, data, growth, min_weight, nodes, memory, n_free):
+    """Improve leaves in turn, after the node `first`. Return the one to split next, or n_nodes, and the number of free slots.
+
+    A leaf whose sign is changed comes again with those of the next level. If all leaves have the same sign, the tree is complete.
+    """
+    sign, depth, slot, best, context = nodes.sign, nodes.depth, nodes.slot, nodes.best, growth.context
+    level, leaf, n_seen = depth[first], first, 1
+    while level < growth.max_depth:
+        while leaf < n_nodes:
+            if nodes.child[leaf] == 0 and depth[leaf] == level:
+                n_seen += 1
+                if see_others(nodes.sums, nodes.child[:n_nodes], sign, leaf, context):
+                    return n_nodes, n_free
+                best.gain[leaf] = 0.0
+                if slot[leaf] != NO_SLOT:
+                    find_splits(calls, data, growth, min_weight, slot, leaf, leaf, 0, memory)
+                    note(memory.found, 0, best, leaf)
+                change = change_of(context, nodes.sums[leaf], sign[leaf], best.left[leaf], best.gain[leaf])
+                if change == FLIP:
+                    sign[leaf], depth[leaf] = -sign[leaf], level + 1
+                elif change == KEEP:
+                    depth[leaf] = growth.max_depth
+                    n_free = given_back(slot[leaf], memory.free, n_free)
+                else:
+                    sign[leaf] = change
+                    return leaf, n_free
+            leaf += 1
+        if n_seen == 0:
+            break
+        level, leaf, n_seen = level + 1, 0, 0
+    return n_nodes, n_free
 
 
 @inlined
@@ -262,6 +336,7 @@ def _split_node(calls, data, node, left, nodes, memory):
     """Divide the rows and sums of a node between the children `left` and left + 1 by its best split."""
     best, own, n = nodes.best, memory.own, node + 1
     own[0], own[1], nodes.child[node] = node, left + 1, left
+    nodes.sign[left], nodes.sign[left + 1] = -nodes.sign[node], nodes.sign[node]
     for child in (left, left + 1):
         nodes.depth[child] = nodes.depth[node] + 1
         for c in range(nodes.sums.shape[1]):

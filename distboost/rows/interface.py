@@ -22,7 +22,7 @@ from distboost.rows.messages import (
 from distboost.rows.reduced import Best, Reduced
 from distboost.rows.row_metrics import RowMetric
 from distboost.rows.scales import Scale
-from distboost.rows.sums import Reduction, Statistic, Weighting
+from distboost.rows.sums import Reduction, Weighting
 
 
 class Rows(ABC):
@@ -134,10 +134,6 @@ class Rows(ABC):
     @abstractmethod
     def forget(self, nodes: Sequence[int]) -> None:
         """Drop the histograms of nodes that will not be split further."""
-
-    @abstractmethod
-    def keeps_precision(self, statistic: Statistic | None) -> bool:
-        """Return whether the statistic is precise enough if it is computed in the pass of the update."""
 
     # Sums and updates.
 

@@ -31,11 +31,6 @@ class Splits(NamedTuple):
     sets: np.ndarray = NO_SETS  # of the bins that go left where `bin` is -1: see `BestSplits`
 
     @classmethod
-    def empty(cls) -> Splits:
-        """Return no splits."""
-        return NO_SPLITS
-
-    @classmethod
     def of(cls, rows: Sequence[tuple[int, int, int, bool, int, int]]) -> Splits:
         """Return the splits; each row has the fields of one."""
         node, feature, bin, missing_left, left, right = np.array(rows, np.int64).reshape(-1, 6).T.copy()
@@ -100,7 +95,9 @@ class Root(NamedTuple):
 
     def same(self, other: Root | None) -> bool:
         """Whether both begin the same tree."""
-        return other is not None and all(_same(a, b) for a, b in zip(self, other, strict=True) if a is not b)
+        if other is None or other is self:
+            return other is self
+        return all(_same(a, b) for a, b in zip(self, other, strict=True))
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -212,6 +209,7 @@ class GrownNodes(NamedTuple):
 
     inner: np.ndarray  # (m,) int64: the nodes that were split, in this order
     child: np.ndarray  # (n,) int64: the left child, if it was split; the right one has the next number
+    sign: np.ndarray  # (n,) int64: see `kernels.signed_leaves`; 0 if leaves have none
     sums: np.ndarray  # (n, n_channels) int64, as those of `Rows.init_root`
     best: BestSplits  # of each node
 

@@ -41,7 +41,3 @@ class Reduced(NamedTuple):
         np.add(self.sums, other.sums, out=self.sums)
         np.maximum(self.maxima, other.maxima, out=self.maxima)
         return self._replace(best=better(self.best, other.best))
-
-    def copied(self) -> Reduced:
-        """Return a copy that can be written to."""
-        return Reduced(self.sums.copy(), self.maxima.copy(), self.best)

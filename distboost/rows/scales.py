@@ -63,7 +63,7 @@ class Scale:
 
     def real(self, sums: np.ndarray) -> np.ndarray:
         """Convert integer sums to real numbers, in units of e^shift."""
-        return sums / self.factor
+        return sums / float(2**self.bits)
 
 
 def narrow_bits(total_weight: float) -> int:

@@ -18,7 +18,7 @@ import numpy as np
 from distboost.kernels import sampling, simd
 from distboost.rows.block import BlockRows
 from distboost.rows.reduced import Reduced
-from distboost.rows.scales import Scale, bits_to_lose
+from distboost.rows.scales import Scale, bits_to_lose, most_bits
 from distboost.rows.summands import Summands
 
 NUMBERS = "class statistics"  # the name of the array that a block keeps, (n,) int64
@@ -101,14 +101,15 @@ class Risk(NamedTuple):
 
 def log_totals(totals: np.ndarray, shifts: np.ndarray) -> np.ndarray:
     """Return log(totals e^shifts), without computing e^shifts, which may overflow."""
-    with np.errstate(divide="ignore"):
-        logs: np.ndarray = np.log(totals) + shifts
+    nothing = np.asarray(totals - np.inf)
+    logs: np.ndarray = np.log(totals, out=nothing, where=np.greater(totals, 0)) + shifts
     return logs
 
 
 def spread(values: np.ndarray) -> float:
     """Return the largest difference between two values of the same leaf; `values` is (leaves, n_scores) float64."""
-    return float((values.max(axis=1) - values.min(axis=1)).max(initial=0.0))
+    width = np.maximum.reduce(values, axis=1) - np.minimum.reduce(values, axis=1)
+    return max(width.tolist(), default=0.0)
 
 
 def vector_bytes(n_sums: int, wide: bool) -> int:
@@ -144,19 +145,20 @@ class Statistic(ABC):
         """Return the bytes that a block keeps of a row for this statistic."""
         return vector_bytes(self.n_sums(n_classes), self.wide)
 
-    def bits(self, available: int, mean_weight: float, above: float) -> int:
-        """Return the bits of the vectors' scale.
+    def scale(self, shifts: Sequence[float], before: Sequence[float], weight: float, n_rows: int) -> Scale:
+        """Return the scale of the vectors.
 
         Parameters
         ----------
-        available : int
-            The most bits for which sums over all rows fit.
-        mean_weight : float
-            The mean of the rows' own weights.
-        above : float
-            How far the scale's shift is above that of the weights before the last step.
+        shifts : sequence of float
+            The weighting's shifts, which are at most these.
+        before : sequence of float
+            Those before the last step.
+        weight : float
+            The total weight of the rows.
+        n_rows : int
         """
-        return available
+        return Scale(self.shift(shifts), most_bits(weight, self.wide))
 
     def bits_to_lose(self, bits: int) -> int:
         """Return how many of its bits the scale may lose because it follows from a bound on the weights."""
@@ -322,7 +324,9 @@ class Reduction(ABC):
 
     def initial(self, n_leaves: int, n_classes: int) -> Reduced:
         """Return the answer for no rows."""
-        return Reduced(np.zeros(self.shape(n_leaves, n_classes), np.int64), np.full(self.n_maxima, -np.inf))
+        return Reduced(
+            np.zeros(self.shape(n_leaves, n_classes), np.int64), np.array([-np.inf] * self.n_maxima)
+        )
 
     def shift(self, shifts: Sequence[float]) -> float:
         """Return the shift of the numbers, from the weighting's shifts."""

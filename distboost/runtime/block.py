@@ -29,7 +29,7 @@ class Key(NamedTuple):
         return f"block {self.block} of the {'evaluation' if self.number else 'training'} rows"
 
 
-class located:  # noqa: N801 (a context, which takes a third of the time of a generator's)
+class located:  # noqa: N801 (a context)
     """Set the attribute `block` of an error that is raised while a block is processed."""
 
     def __init__(self, key: Key):
@@ -39,8 +39,14 @@ class located:  # noqa: N801 (a context, which takes a third of the time of a ge
         pass
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, Exception) and not hasattr(error, "block"):
-            error.block = self._key  # type: ignore[attr-defined]
+        if isinstance(error, Exception):
+            locate(error, self._key)
+
+
+def locate(error: Exception, key: Key) -> None:
+    """Set the attribute `block` of an error, unless it has one."""
+    if not hasattr(error, "block"):
+        error.block = key  # type: ignore[attr-defined]
 
 
 def _state(name: str, doc: str) -> Any:
@@ -156,7 +162,8 @@ class Block:
         self.bins = np.ascontiguousarray(rows.bins)  # kernels read it by its address
         self.n_rows = len(self.bins)
         self.n_classes = n_classes
-        self.traits = Traits.of(rows) if traits is None else traits
+        self.traits = traits = Traits.of(rows) if traits is None else traits
+        self.heaviest, self.varying = traits.heaviest, traits.varying
         self.spans = np.zeros((1, 2), np.int32)
         self.grown: Grown | None = None
         # If the tree is `grown`: the nodes that are its leaves, and the leaf of each row in `present`.
@@ -170,12 +177,12 @@ class Block:
         self._load, self._loading = load, threading.Lock()
         self._scores = (self.n_rows, n_scores), score_dtype
 
-    @property
+    @cached_property
     def labels(self) -> np.ndarray:
         """The class indices, (n,) int32."""
         return self._rows.labels
 
-    @property
+    @cached_property
     def weights(self) -> np.ndarray:
         """The rows' own weights, (n,) float64."""
         return ones(self.n_rows) if self.traits.has_unit_weights else self._rows.weights
@@ -231,16 +238,6 @@ class Block:
         self.changed.add(name)
         return kept
 
-    @property
-    def varying(self) -> np.ndarray:
-        """Whether the rows have more than one bin of each feature, (D,) bool."""
-        return self.traits.varying
-
-    @property
-    def heaviest(self) -> float:
-        """The largest weight of a row."""
-        return self.traits.heaviest
-
     @cached_property
     def digest(self) -> tuple[int, int]:
         """The digests of the rows: see kernels/digest.py."""
@@ -252,23 +249,13 @@ class Block:
         other.buffers, other.changed, other.loaded = {"scores": zeros(*self._scores)}, set(), set()
         return other
 
-    def start_tree(self, drawn: np.ndarray | None) -> None:
-        """Put all rows of positive weight into node 0. The histograms sum those that the mask `drawn`, (n,) bool, selects."""
-        rows = self.present
-        self._begin(rows if drawn is None else rows[drawn[rows]])
-        if drawn is not None:
-            self.grown = Grown(is_gathered=False)
-
-    def start_sampled_tree(self, rows: np.ndarray) -> None:
-        """Put all rows of positive weight into node 0. The histograms sum those of `rows`, (n_rows_of_tree,) int32, gathered."""
-        self._begin(rows)
-        self.grown = Grown(is_gathered=True)
-
-    def _begin(self, rows: np.ndarray) -> None:
+    def start_tree(self, drawn: np.ndarray | None = None, grown: Grown | None = None) -> None:
+        """Put all rows of positive weight into node 0. The histograms sum those that are `drawn`, (n_rows_of_tree,) int32."""
+        rows = self.present if drawn is None else drawn
         self.buffer("order", (len(rows),), np.int32, overwrite=True)[:] = rows
         self.spans = np.zeros((64, 2), np.int32)
         self.spans[0, 1] = len(rows)
-        self.grown = self._leaves = self._found = None
+        self.grown, self._leaves, self._found = grown, None, None
 
     def split(self, splits: Splits, missing_bin: np.ndarray) -> None:
         """Divide the rows of nodes between their children. `missing_bin` is (n_features,) int64."""
@@ -333,10 +320,11 @@ class Block:
         counted = numbers >= 0
         return (self.present, numbers) if counted.all() else (self.present[counted], numbers[counted])
 
-    @property
-    def n_in_leaves(self) -> int:
-        """The number of rows that a reduction visits."""
-        return len(self.order if self.grown is None else self.present)
+    def n_visited(self, kind: str) -> int:
+        """Return the number of rows that a loop of this kind visits."""
+        if kind == "statistics":
+            return int(self.spans[0, 1])
+        return len(self.present) if kind == "sums" else self.n_rows
 
     def _leaves_of_rows(self, grown: Grown) -> tuple[np.ndarray, np.ndarray]:
         """Return the nodes that are leaves, (n_leaves,) int64, and the leaf of each row in `present`, (n_present,) int32."""

@@ -18,6 +18,7 @@ import numpy as np
 from distboost.errors import LimitError
 from distboost.rows.interface import Rows
 from distboost.rows.messages import (
+    NO_SPLITS,
     BestSplits,
     Draw,
     Expanded,
@@ -67,11 +68,13 @@ class CoordinatedRows(Rows):
         self._windows = None if layout.window_bytes is None else Windows(layout.window_bytes, layout.n_bins)
         self.counts = counts
         _check_weights(counts)
+        self._weight = counts[0].weight
+        self._factors = tuple(float(2 ** fine_bits(count.weight)) for count in counts)
         self.threads = threads
         self.calls = Counter()
         self.roots_asked = 0
         self.round = 1
-        self._queue = Splits.empty()
+        self._queue = NO_SPLITS
         self._root: RootQuestion | None = None
         self._next_root: Root | None = None  # whose histogram came with the last update
         self._root_expanded = NOT_EXPANDED
@@ -118,8 +121,7 @@ class CoordinatedRows(Rows):
     # A round.
 
     def start_tree(self, root: Root) -> None:
-        shifts = self._bound if self.keeps_precision(root.statistic) else self._shifts[0]
-        self._root = self._root_question(root, shifts)
+        self._root = self._root_question(root, self._best_shifts(root.statistic))
 
     def init_root(self, root: Root) -> Expanded:
         announced = self._is_announced(root)
@@ -140,16 +142,16 @@ class CoordinatedRows(Rows):
     def _is_announced(self, root: Root) -> bool:
         """Whether the last update has begun this tree, and precisely enough."""
         came_with_update, self._next_root = self._next_root, None
-        return root.same(came_with_update) and self.keeps_precision(root.statistic)
+        return root.same(came_with_update) and self._keeps_precision(root.statistic, self.histogram_scale)
 
     def _start_sampled_tree(self, root: Root, announced: bool) -> None:
         """Begin a tree on rows that are drawn by weight, from their magnitudes, which may have come with the last update."""
         assert root.statistic is not None
         assert root.subsample is not None
-        shifts = self._bound if self.keeps_precision(root.statistic) else self._shifts[0]
+        shifts = self._best_shifts(root.statistic)
         if not announced:
             magnitudes = self._magnitudes_question(root, shifts)
-            self.totals, _ = self._expand(HistogramQuestion(magnitudes, Splits.empty()))
+            self.totals, _ = self._expand(HistogramQuestion(magnitudes, NO_SPLITS))
             self.calls["magnitudes"] += 1
             self.roots_asked += 1
         wanted = root.subsample.fraction * self.counts[0].n_rows
@@ -180,7 +182,12 @@ class CoordinatedRows(Rows):
     def forget(self, nodes: Sequence[int]) -> None:
         self._forgotten += nodes
 
-    def keeps_precision(self, statistic: Statistic | None) -> bool:
+    def _best_shifts(self, statistic: Statistic | None) -> np.ndarray:
+        """Return the shifts that scale a tree's statistic: those of the bound of the last update, or the exact ones."""
+        bound = self._scale(statistic, self._bound)
+        return self._bound if self._keeps_precision(statistic, bound) else self._shifts[0]
+
+    def _keeps_precision(self, statistic: Statistic | None, bound: Scale) -> bool:
         """Whether the statistic is precise enough when it is scaled by the bound on the weights of the last update.
 
         If so, the update computes it in its own pass. But a large step may raise the bound far above the largest weight that
@@ -188,24 +195,27 @@ class CoordinatedRows(Rows):
         """
         if statistic is None:
             return True
-        bound, exact = self._scale(statistic, self._bound), self._scale(statistic, self._shifts[0])
+        exact = self._scale(statistic, self._shifts[0])
         above = bound.shift - exact.shift - math.log(2) * (bound.bits - exact.bits)
         return above <= math.log(2) * statistic.bits_to_lose(exact.bits)
 
-    def _scale(self, statistic: Statistic, shifts: np.ndarray) -> Scale:
-        return _scale_of(statistic, shifts, self._before, self.counts[0])
+    def _scale(self, statistic: Statistic | None, shifts: np.ndarray) -> Scale:
+        """Return the scale of a statistic if the weighting's shifts are at most `shifts`."""
+        if statistic is None:
+            return Scale(0.0, 0)
+        return statistic.scale(shifts.tolist(), self._before.tolist(), self._weight, self.counts[0].n_rows)
 
     def _root_question(self, root: Root, shifts: np.ndarray) -> RootQuestion:
         """Return the question that begins a tree, whose statistic is scaled by the shifts."""
-        scale = Scale(0.0, 0) if root.statistic is None else self._scale(root.statistic, shifts)
-        self._features, self.histogram_scale = root.features, scale
-        self._queue = Splits.empty()
+        self._features, self._queue = root.features, NO_SPLITS
+        self.histogram_scale = scale = self._scale(root.statistic, shifts)
         return RootQuestion(root.statistic, scale, root.subsample, root.weight_factor)
 
     def _magnitudes_question(self, root: Root, shifts: np.ndarray) -> RootQuestion:
         """Return the question for the magnitudes from which the root's rows are drawn."""
         assert root.statistic is not None
-        scale = Scale(root.statistic.shift(shifts.tolist()), _sample_bits(root, self.counts[0]).prepared)
+        self.histogram_scale = self._scale(root.statistic, shifts)
+        scale = Scale(self.histogram_scale.shift, _sample_bits(root, self.counts[0]).prepared)
         return RootQuestion(Magnitudes(root.statistic), scale, None, root.weight_factor)
 
     def split(self, splits: Splits) -> None:
@@ -213,18 +223,16 @@ class CoordinatedRows(Rows):
         queued = zip(self._queue, splits, strict=True)
         self._queue = Splits._make(map(np.concatenate, queued)) if len(self._queue.node) else splits
 
-    def _take_queue(self) -> Splits:
-        queue, self._queue = self._queue, Splits.empty()
-        return queue
-
-    def _take_root(self) -> RootQuestion | None:
-        root, self._root = self._root, None
-        return root
+    def _taken(self) -> tuple[RootQuestion | None, Splits]:
+        """Return the new tree and the queue of splits, which travel with the next question."""
+        found = self._root, self._queue
+        self._root, self._queue = None, NO_SPLITS
+        return found
 
     def _ask_histograms(self, expansion: Expansion) -> Expanded:
         if expansion.root is not None:
             self._forgotten = []  # the new tree drops all histograms
-        question = HistogramQuestion(self._take_root(), self._take_queue(), expansion)
+        question = HistogramQuestion(*self._taken(), expansion)
         totals, expanded = self._expand(question)
         if question.root is not None:
             self.totals = totals
@@ -238,21 +246,20 @@ class CoordinatedRows(Rows):
         assert root.statistic is not None
         self.calls["sums"] += 1
         reduction = LeafSums(root.statistic, root.weight_factor)
-        scale = self.histogram_scale
-        sums = self._sums(SumsQuestion(self._take_root(), self._take_queue(), leaves, reduction, scale)).sums
+        sums = self._sums(SumsQuestion(*self._taken(), leaves, reduction, self.histogram_scale)).sums
         self.totals = sums[-1, : root.statistic.n_totals]
         return sums[:-1]
 
     def reduce(self, reduction: Reduction, leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray, Best | None]:
         """Return the sums, the maxima and the best row of a reduction."""
         self.calls["sums"] += 1
-        scale = Scale.fine(reduction.shift(self._shifts[0].tolist()), self.counts[0].weight)
-        answer = self._sums(SumsQuestion(self._take_root(), self._take_queue(), leaves, reduction, scale))
+        scale = Scale.fine(reduction.shift(self._shifts[0].tolist()), self._weight)
+        answer = self._sums(SumsQuestion(*self._taken(), leaves, reduction, scale))
         return scale.real(answer.sums), answer.maxima, answer.best
 
     def evaluated(self, reduction: Reduction, number: int = -1) -> Reduced:
         at = range(len(self.counts))[number]
-        return self._sums(SumsQuestion(None, Splits.empty(), NO_LEAVES, reduction, Scale(0.0, 0), at))
+        return self._sums(SumsQuestion(None, NO_SPLITS, NO_LEAVES, reduction, Scale(0.0, 0), at))
 
     @property
     def shifts(self) -> np.ndarray:
@@ -273,16 +280,15 @@ class CoordinatedRows(Rows):
         self.calls["update"] += 1
         before = self._shifts
         if growth is None:
-            growth = np.sum([self.weighting.growth(step.values) for step in steps], axis=0)
+            growth = np.add.reduce([self.weighting.growth(step.values) for step in steps])
             before = [self._initial] * len(before) if from_zero else before
-        shifts = tuple(shift + growth for shift in before)
-        factors = tuple(float(2 ** fine_bits(count.weight)) for count in self.counts)
-        splits, self._bound, self._before = self._take_queue(), shifts[0], before[0]
-        root, expansion = None, None
-        if self._windows is not None and not _is_by_weight(next_root):
+        shifts, factors, splits = tuple([shift + growth for shift in before]), self._factors, self._queue
+        self._queue, self._bound, self._before = NO_SPLITS, shifts[0], before[0]
+        root, expansion, by_weight = None, None, _is_by_weight(next_root)
+        if self._windows is not None and not by_weight:
             next_root = None  # its histogram does not fit in one question
         self._next_root = next_root
-        if next_root is not None and _is_by_weight(next_root):
+        if next_root is not None and by_weight:
             root = self._magnitudes_question(next_root, self._bound)
         elif next_root is not None:
             root = self._root_question(next_root, self._bound)
@@ -297,11 +303,13 @@ class CoordinatedRows(Rows):
         answer, totals, expanded = self._update(question)
         if root is not None:
             self.totals, self._root_expanded = totals, expanded
-        losses = []
+        losses, first = [], answer.sums.shape[1] - len(self._metrics) * N_SUMS
         for m, count in enumerate(self.counts):
-            error, sums, means = _read(answer.sums[m], len(self._metrics), m > 0, count)
-            logs = self.weighting.log_totals(sums / factors[m], shifts[m])
-            losses.append(Losses(logs, error, count.weight, means))
+            sums, units = answer.sums[m], count.weight_units
+            logs = self.weighting.log_totals(sums[1:first] / factors[m], shifts[m])
+            metrics = sums[first:].reshape(-1, N_SUMS)
+            means = tuple(mean(one, units) for one in metrics) if m > 0 else ()
+            losses.append(Losses(logs, int(sums[0]) / units, count.weight, means))
             self._shifts[m] = self.weighting.next_shifts(shifts[m], answer.maxima[m])
         if from_zero:
             self._round_shifts_up()
@@ -311,7 +319,7 @@ class CoordinatedRows(Rows):
 
     def replay(self, steps: Sequence[Step], corrected: bool = False) -> list[Losses]:
         """Replay an earlier round from its steps, which later rounds may have `corrected`."""
-        self._queue = Splits.empty()
+        self._queue = NO_SPLITS
         losses = self.update(steps)
         if corrected:
             self._round_shifts_up()
@@ -343,25 +351,6 @@ def _check_weights(counts: Sequence[RowCounts]) -> None:
                 f"the weights of {count.n_rows} rows are so far below the largest weight of the training rows that their sum is "
                 "rounded to 0. Choose weights that differ less, or set the weights of these rows to 0."
             )
-
-
-def _scale_of(statistic: Statistic, shifts: np.ndarray, before: np.ndarray, count: RowCounts) -> Scale:
-    """Return the scale of a statistic if the weighting's shifts are at most `shifts`; they were those `before` the last step."""
-    shift = statistic.shift(shifts.tolist())
-    above = max(shift - statistic.shift(before.tolist()), 0.0)
-    weight = count.weight
-    available = most_bits(weight, statistic.wide)
-    return Scale(shift, statistic.bits(available, weight / count.n_rows, above))
-
-
-def _read(
-    answer: np.ndarray, n_metrics: int, evaluated: bool, count: RowCounts
-) -> tuple[float, np.ndarray, tuple[float, ...]]:
-    """Return the error, the sums of weights, (n_sums,) int64, and the metrics of one set of rows, if it was `evaluated`."""
-    first = len(answer) - n_metrics * N_SUMS
-    error, sums, metrics = int(answer[0]) / count.weight_units, answer[1:first], answer[first:]
-    found = metrics.reshape(-1, N_SUMS) if evaluated else ()
-    return error, sums, tuple(mean(one, count.weight_units) for one in found)
 
 
 def _sample_bits(root: Root, count: RowCounts) -> SampleBits:

@@ -17,7 +17,6 @@ from distboost.rows.messages import (
     GrownNodes,
     HistogramQuestion,
     Root,
-    Splits,
     SumsQuestion,
     UpdateQuestion,
 )
@@ -110,9 +109,7 @@ class LocalRows(CoordinatedRows):
             return None
         if not self._is_announced(root):
             self.start_tree(root)
-            self.totals, self._root_expanded = self._expand(
-                HistogramQuestion(self._take_root(), Splits.empty())
-            )
+            self.totals, self._root_expanded = self._expand(HistogramQuestion(*self._taken()))
             self.calls["histogram"] += 1
             self.roots_asked += 1
         found = self._whole.grow(root, self.histogram_scale, max_depth, max_leaf_nodes)

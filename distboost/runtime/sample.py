@@ -40,7 +40,7 @@ def gathered(blocks: Sequence[Block]) -> Block:
     )
     found.scores = taken(lambda block: block.scores)
     found.buffers[MAGNITUDES] = taken(lambda block: block.kept(MAGNITUDES))
-    found.start_tree(None)
+    found.start_tree()
     return found
 
 
@@ -58,6 +58,8 @@ class Samples:
 
     Attributes
     ----------
+    root : RootQuestion or None
+        That of the growing tree.
     are_drawn : bool
         Whether the histograms of the growing tree sum rows that are drawn by weight.
     """
@@ -67,12 +69,14 @@ class Samples:
         self._samples: list[Block] = []
         self._blocks: list[Block] = []  # whose rows these are
         self._n_splits = 0  # of the tree, that were applied to them
+        self.root: RootQuestion | None = None
         self.are_drawn = False
 
-    def begin(self, root: RootQuestion) -> None:
-        """Begin a tree."""
-        self._root, self._blocks = root, []
-        self.are_drawn = isinstance(root.subsample, Draw)
+    def begin(self, root: RootQuestion | None) -> None:
+        """Begin a tree, if there is a root."""
+        if root is not None:
+            self.root, self._blocks = root, []
+            self.are_drawn = isinstance(root.subsample, Draw)
 
     def of(self, blocks: list[Block], keep: bool = True) -> list[Block]:
         """Return what the histograms of the growing tree sum: these blocks, or samples of them if rows were drawn by weight.
@@ -95,7 +99,8 @@ class Samples:
 
     def _filled(self, blocks: Sequence[Block]) -> Block:
         """Return a sample of these blocks, with the statistic of the root."""
-        sample, root = gathered(blocks), self._root
+        sample, root = gathered(blocks), self.root
+        assert root is not None
         assert root.statistic is not None
         root.statistic.prepare(sample, sample.order, root.scale, root.weight_factor)
         return sample

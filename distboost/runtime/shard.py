@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial, reduce
-from queue import SimpleQueue
 from typing import TypeVar
 
 import numpy as np
@@ -27,9 +26,9 @@ from distboost.rows.messages import (
 )
 from distboost.rows.reduced import Reduced
 from distboost.rows.row_metrics import N_SUMS, add_rows
-from distboost.rows.scales import ERROR_FACTOR, Scale
-from distboost.rows.sums import Risk, Statistic
-from distboost.runtime.block import Block, Key, located
+from distboost.rows.scales import ERROR_FACTOR
+from distboost.rows.sums import Risk
+from distboost.runtime.block import Block, Grown, Key, locate
 from distboost.runtime.cluster.placement import count_rows, total
 from distboost.runtime.holdings import Holdings
 from distboost.runtime.layout import Allotment, Layout, Reading
@@ -83,9 +82,6 @@ class Shard:
         # Histograms that do not fit leave no room for more of them.
         self._shared_bytes = SHARED_BYTES if layout.window_bytes is None else 0
         self._spare = Spare()
-        self._statistic: Statistic | None = None
-        self._scale = Scale(0.0, 0)
-        self._weight_factor = 0.0
         self._n_sets = len(sets)
         items = ((Key(n, m), item) for n, part in enumerate(sets) for m, item in enumerate(part))
         self.take(items, advance=advance)
@@ -109,7 +105,7 @@ class Shard:
         `advance` counts the rows held. Return a digest of each block that stays in memory.
         """
         for question in log.questions:
-            self._begin(question.root)
+            self.samples.begin(question.root)
         return self.held.take(items, None if log is EMPTY_LOG else partial(self._replay, log=log), advance)
 
     def _replay(self, key: Key, block: Block, log: ReplayLog) -> None:
@@ -121,7 +117,7 @@ class Shard:
         for question in log.questions if key.number == 0 else ():
             self._prepare(question.root, question.splits, key, block)
             if isinstance(question, SumsQuestion):  # some reductions store state that later questions read
-                question.reduction.accumulate(block, question.leaves, question.scale, self._initial(question))
+                question.reduction.answer(block, question.leaves, question.scale)
 
     def drop(self, keys: Collection[Key]) -> None:
         """Remove these blocks."""
@@ -130,7 +126,7 @@ class Shard:
     def counts(self, only: Collection[Key] | None = None) -> tuple[RowCounts, ...]:
         """Count the rows of each set."""
         sets = range(self._n_sets)
-        items = self._visit(lambda key, block: (key.number, count_rows(block)), sets, [], only=only)
+        items = self._visit(lambda key, block: (key.number, count_rows(block)), sets, (), only=only)
         return tuple(total([count for number, count in items if number == n]) for n in sets)
 
     # Questions. With `only`, a question is about some blocks only.
@@ -155,12 +151,12 @@ class Shard:
         totals : ndarray of shape (n_totals,), int64
             The totals of a new tree's statistic.
         """
-        self._begin(question.root)
+        self.samples.begin(question.root)
         work = partial(self._prepare, question.root, question.splits)
         tally = None if parts is None else self._tally(question.expansion, parts)
         left_out = self._left_out(question, only)
-        totals = self._visit(work, [0], _kinds(question.root), tally=tally, only=only, left_out=left_out)
-        return sum(totals, _no_totals(question.root))
+        totals = self._visit(work, [0], (), question.root, tally=tally, only=only, left_out=left_out)
+        return _total(question.root, totals)
 
     def _left_out(self, question: HistogramQuestion, only: Collection[Key] | None) -> set[Key]:
         """Ask the question of the streamed blocks none of whose rows was drawn for the tree, which need not be read.
@@ -184,29 +180,21 @@ class Shard:
 
     def sums(self, question: SumsQuestion, only: Collection[Key] | None = None) -> Reduced:
         """Compute the reduction over the rows of each leaf."""
-        self._begin(question.root)
+        self.samples.begin(question.root)
 
         # One accumulator per thread, not per block: an answer may take megabytes, and there may be many blocks.
-        accumulators: SimpleQueue[Reduced | None] = SimpleQueue()
-        for _ in range(self.threads.n):
-            accumulators.put(None)
+        idle: list[Reduced] = []
 
         def add(key: Key, block: Block) -> None:
             self._prepare(question.root, question.splits, key, block)
-            total = accumulators.get()
             try:
-                if total is None:
-                    total = self._initial(question)
-                total = question.reduction.accumulate(block, question.leaves, question.scale, total)
-            finally:
-                accumulators.put(total)
+                total = idle.pop()
+            except IndexError:
+                total = question.reduction.initial(len(question.leaves), self.n_classes)
+            idle.append(question.reduction.accumulate(block, question.leaves, question.scale, total))
 
-        self._visit(add, [question.number], ["sums", *_kinds(question.root)], only=only)
-        parts = [part for part in (accumulators.get() for _ in range(self.threads.n)) if part is not None]
-        return reduce(Reduced.add, parts) if parts else self._initial(question)
-
-    def _initial(self, question: SumsQuestion) -> Reduced:
-        return question.reduction.initial(len(question.leaves), self.n_classes)
+        self._visit(add, [question.number], ("sums",), question.root, only=only)
+        return reduce(Reduced.add, idle or [question.reduction.initial(len(question.leaves), self.n_classes)])
 
     def update(
         self,
@@ -230,43 +218,43 @@ class Shard:
         root, weighting = question.root, question.weighting
         n_sets, n_risk = len(question.shifts), 1 + weighting.n_sums(self.n_classes)
         sums = np.zeros((n_sets, n_risk + N_SUMS * len(question.metrics)), np.int64)
-        nothing = Reduced(sums, np.full((n_sets, len(question.shifts[0])), -np.inf))
+        largest = np.array([[-np.inf] * len(question.shifts[0])] * n_sets)
 
-        def step(key: Key, block: Block) -> tuple[Reduced, np.ndarray]:
+        def step(key: Key, block: Block) -> tuple[int, np.ndarray, np.ndarray, np.ndarray | None]:
             number = key.number
             if block.round != question.round:
                 self._add(question, key, block)
-            sums, largest, _ = nothing.copied()
+            own, most = sums[number].copy(), largest[number].copy()
             shifts, factor = question.shifts[number], question.factors[number]
-            risk = Risk(weighting, shifts, factor, ERROR_FACTOR, sums[number, :n_risk], largest[number])
+            risk = Risk(weighting, shifts, factor, ERROR_FACTOR, own[:n_risk], most)
             totals = self._prepare(root, NO_SPLITS, key, block, risk)
             for m, metric in enumerate(question.metrics if number > 0 else ()):
-                add_rows(metric, block, sums[number, n_risk + N_SUMS * m :][:N_SUMS])
-            return Reduced(sums, largest), totals
+                add_rows(metric, block, own[n_risk + N_SUMS * m :][:N_SUMS])
+            return number, own, most, totals
 
-        self._begin(root)
+        self.samples.begin(root)
         tally = None if parts is None else self._tally(question.expansion, parts)
-        answers = self._visit(step, range(n_sets), ["update", *_kinds(root)], tally=tally, only=only)
-        totals = sum((totals for _, totals in answers), _no_totals(root))
-        return reduce(Reduced.combined, (found for found, _ in answers), nothing), totals
+        answers = self._visit(step, range(n_sets), ("update",), root, tally=tally, only=only)
+        for number, own, most, _ in answers:
+            sums[number] += own
+            np.maximum(largest[number], most, out=largest[number])
+        return Reduced(sums, largest), _total(root, [totals for *_, totals in answers])
 
     # Common to all questions.
 
-    def _begin(self, root: RootQuestion | None) -> None:
-        if root is not None:
-            self._statistic, self._scale, self._weight_factor = root.statistic, root.scale, root.weight_factor
-            self.samples.begin(root)
-
     def _prepare(
         self, root: RootQuestion | None, splits: Splits, key: Key, block: Block, risk: Risk | None = None
-    ) -> np.ndarray:
-        """Begin a tree if there is a root, and split nodes if there are splits; return the block's totals of the statistic.
+    ) -> np.ndarray | None:
+        """Begin a tree if there is a root, and split nodes if there are splits; return the block's totals, if there are any.
 
         Add up the errors and weights if there is a `risk`.
         """
         totals = None
         if root is not None and key.number == 0:
-            _start_tree(block, root.subsample)
+            if root.subsample is None:
+                block.start_tree()
+            else:
+                _start_drawn_tree(block, root.subsample)
             if root.statistic is not None and not isinstance(root.subsample, Draw):
                 given = block, block.order, root.scale, root.weight_factor
                 if risk is None:
@@ -277,7 +265,7 @@ class Shard:
             risk.add(block)
         if len(splits.node):
             block.split(splits, self.missing_bin)
-        return _no_totals(root) if totals is None else totals
+        return totals
 
     def _add(self, question: UpdateQuestion, key: Key, block: Block) -> None:
         """Apply the splits and add the steps of a round."""
@@ -293,13 +281,14 @@ class Shard:
     def _tally(self, expansion: Expansion | None, parts: Sequence[Part]) -> Tally:
         """Return the tally of the histograms that an expansion builds."""
         assert expansion is not None, "a histogram is wanted"
-        if self._statistic is None:
+        root = self.samples.root
+        if root is None or root.statistic is None:
             raise RuntimeError("a tree without a statistic has no histograms")
         return Tally(
             self.threads,
-            self._statistic,
-            self._scale,
-            weight_factor=self._weight_factor,
+            root.statistic,
+            root.scale,
+            weight_factor=root.weight_factor,
             nodes=expansion.build,
             parts=parts,
             shared_bytes=self._shared_bytes,
@@ -311,7 +300,8 @@ class Shard:
         self,
         work: Callable[[Key, Block], Answer],
         sets: Sequence[int],
-        kinds: Sequence[str],
+        kinds: tuple[str, ...],
+        root: RootQuestion | None = None,
         *,
         tally: Tally | None = None,
         only: Collection[Key] | None = None,
@@ -319,24 +309,32 @@ class Shard:
     ) -> list[Answer]:
         """Return the answers of work(key, block) for all blocks of some sets; add the blocks to the `tally` after their work.
 
-        Resident blocks are processed in parallel, then the others. `kinds` are the keys of
-        `passes` that count this work. Streamed blocks that are `left_out` are not visited.
+        Resident blocks are processed in parallel, then the others. `kinds` are the keys of `passes` that count this work, beside
+        that of a `root`. Streamed blocks that are `left_out` are not visited.
         """
-        resident = _wanted(self.held.resident, sets, only)
-        streamed = [item for item in _wanted(self.held.streamed, sets, only) if item[0] not in left_out]
-        training = [block for key, block in resident if key.number == 0]
+        if root is not None and root.statistic is not None:
+            kinds = (*kinds, "statistics")
+        resident, streamed = _wanted(self.held.resident, sets, only), []
+        if self.held.streamed:
+            streamed = [item for item in _wanted(self.held.streamed, sets, only) if item[0] not in left_out]
 
         def visit(item: tuple[Key, Block]) -> Answer:
-            with located(item[0]):
+            try:
                 return work(*item)
+            except Exception as error:
+                locate(error, item[0])
+                raise
 
-        if not kinds and sum(len(block.order) for _, block in resident) < FEW_ROWS:
+        if self.threads.n == 1 or (not kinds and sum(len(block.order) for _, block in resident) < FEW_ROWS):
             answers = [*map(visit, resident)]
         else:
             answers = self.threads.map(visit, resident)
-        for block in training:
-            for kind in kinds:
-                self.passes[kind] += _n_visited(kind, block)
+        training = []
+        for key, block in resident:
+            if key.number == 0:
+                training.append(block)
+                for kind in kinds:
+                    self.passes[kind] += block.n_visited(kind)
         if tally is not None:
             (tally.begin_stream if streamed else tally.add_all)(self.samples.of(training))
 
@@ -347,9 +345,9 @@ class Shard:
             if tally is not None:
                 (summed,) = self.samples.of([block], keep=False)
                 tally.add_streamed(summed)
-            return answer, {kind: _n_visited(kind, block) for kind in ("streamed", *kinds)}
+            return answer, {kind: block.n_visited(kind) for kind in ("streamed", *kinds)}
 
-        for answer, visited in self.held.stream(visit_streamed, streamed, tuple(kinds)):
+        for answer, visited in self.held.stream(visit_streamed, streamed, kinds) if streamed else ():
             answers.append(answer)
             for kind, n in visited.items():
                 self.passes[kind] += n
@@ -364,13 +362,13 @@ class Shard:
         self.held.close()
 
 
-def _start_tree(block: Block, subsample: Subsample | Draw | None) -> None:
-    if subsample is None:
-        block.start_tree(None)
-    elif isinstance(subsample, Draw):
-        block.start_sampled_tree(drawn(subsample, block.first, block.kept(MAGNITUDES), block.present))
+def _start_drawn_tree(block: Block, subsample: Subsample | Draw) -> None:
+    is_gathered, rows = isinstance(subsample, Draw), block.present
+    if isinstance(subsample, Draw):
+        rows = drawn(subsample, block.first, block.kept(MAGNITUDES), rows)
     else:
-        block.start_tree(random.uniforms(subsample.key, block.first, block.n_rows) < subsample.fraction)
+        rows = rows[(random.uniforms(subsample.key, block.first, block.n_rows) < subsample.fraction)[rows]]
+    block.start_tree(rows, Grown(is_gathered))
 
 
 def _wanted(
@@ -380,16 +378,10 @@ def _wanted(
     return [item for item in held.items() if item[0].number in sets and (only is None or item[0] in only)]
 
 
-def _n_visited(kind: str, block: Block) -> int:
-    """Return the number of rows of a block that a loop of this kind visits."""
-    if kind in ("update", "streamed"):
-        return block.n_rows
-    return block.n_in_leaves if kind == "sums" else len(block.order)
-
-
-def _no_totals(root: RootQuestion | None) -> np.ndarray:
-    return np.zeros(root.statistic.n_totals if root and root.statistic else 0, np.int64)
-
-
-def _kinds(root: RootQuestion | None) -> list[str]:
-    return [] if root is None or root.statistic is None else ["statistics"]
+def _total(root: RootQuestion | None, parts: Iterable[np.ndarray | None]) -> np.ndarray:
+    """Return the totals of a new tree's statistic, from those of the blocks."""
+    total = np.zeros(root.statistic.n_totals if root and root.statistic else 0, np.int64)
+    for part in parts:
+        if part is not None:
+            total += part
+    return total

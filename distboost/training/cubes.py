@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from distboost.data.axes import Bounds, box_shape, boxes
+from distboost.data.axes import Bounds, box_shape, boxes, spans
 from distboost.data.cells import Cells, Slot, labelled_cells, values_at
 from distboost.data.dataset import RawDataset, check_unchanged
 from distboost.data.source import PIECE_BYTES, ArraySource, BoxSource, warnings_about
@@ -33,7 +33,7 @@ from distboost.training.memory_plan import while_reading
 from distboost.warn import warn_of_all
 
 IN_MEMORY = 2**24  # bytes of a table that is not in a file
-GATHERED = 2**16  # cells of a box that has a label in each: the memory for their values, at least
+COUNTED = 2**20  # cells whose boxes are found together
 
 
 class CubeReading(NamedTuple):
@@ -146,9 +146,10 @@ class _Reader:
                 labels.append(values)
         if not positions:
             return np.empty(0, np.int64), np.empty(0, source.dtype)
-        joined = np.concatenate(positions)
+        joined, of_joined = np.concatenate(positions), np.concatenate(labels)
+        del positions, labels  # frees memory for the order
         order = np.argsort(joined, kind="stable")
-        return joined[order], np.concatenate(labels)[order]
+        return joined[order], of_joined[order]
 
     def gathered(
         self, positions: np.ndarray, sources: list[BoxSource], slots: list[Slot], dtype: np.dtype
@@ -224,15 +225,18 @@ def _rows_by_box(
     positions: np.ndarray, shape: tuple[int, ...], cuts: list[list[tuple[int, int]]]
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Yield each box that has some of these cells, with the rows of these, ascending."""
-    at = np.unravel_index(positions, shape)
-    places = [
-        np.searchsorted([a for a, _ in along], where, side="right") - 1
-        for along, where in zip(cuts, at, strict=True)
-    ]
-    box = np.ravel_multi_index(tuple(places), [len(along) for along in cuts])
+    grid = [len(along) for along in cuts]
+    box = np.empty(len(positions), np.min_scalar_type(math.prod(grid)))
+    for start, stop in spans(0, len(positions), COUNTED):
+        at = np.unravel_index(positions[start:stop], shape)
+        places = [
+            np.searchsorted([a for a, _ in along], where, side="right") - 1
+            for along, where in zip(cuts, at, strict=True)
+        ]
+        box[start:stop] = np.ravel_multi_index(tuple(places), grid)
     order = np.argsort(box, kind="stable")
-    numbers, firsts = np.unique(box[order], return_index=True)
-    yield from zip(numbers.tolist(), np.split(order, firsts[1:]), strict=True)
+    numbers, counts = np.unique(box, return_counts=True)
+    yield from zip(numbers.tolist(), np.split(order, np.cumsum(counts)[:-1]), strict=True)
 
 
 def _table(shape: tuple[int, int], dtype: np.dtype, scratch: str | None) -> np.ndarray:

@@ -122,10 +122,10 @@ def train(
     # An earlier run may have been interrupted after its last round, before it recorded that this was the last.
     history.outcome = start.outcome or ("early stopping" if history.has_stalled(patience) else "rounds")
     best = ensemble.copy(history.best_round()) if start.best is None else start.best
-    while len(ensemble) < schedule.n_rounds and history.outcome == "rounds":
+    same = algorithm.same_every_round and limits.same_every_round
+    while (number := len(ensemble) + 1) <= schedule.n_rounds and history.outcome == "rounds":
         found = learn(rows, grow)
         changes = found.changes_scores
-        same = algorithm.same_every_round and limits.same_every_round
         if not found.learners or (not changes and same):
             history.outcome = found.outcome or NO_SPLIT
             break
@@ -133,16 +133,16 @@ def train(
             found = found._replace(outcome="")  # the next round may draw better rows and features
         steps = _add_round(ensemble, found, schedule.learning_rate, edges)
         if found.rewritten is None:
-            ends = found.outcome or len(ensemble) == schedule.n_rounds
+            ends = found.outcome or number == schedule.n_rounds
             statistic = None if ends else algorithm.statistic(rows.round + 1)
             losses = rows.update(steps, next_root=grow.next_root(statistic) if statistic else None)
         else:
             losses = rows.update(steps, from_zero=True, growth=found.growth)
-        _check_growth(losses[0], len(ensemble), schedule.learning_rate)
+        _check_growth(losses[0], number, schedule.learning_rate)
         algorithm.on_steps(steps)
         history.add(algorithm, losses, found.notes)
         history.outcome = found.outcome or "rounds"
-        if patience is not None and history.best_round() == len(ensemble):
+        if patience is not None and history.best_round() == number:
             best = ensemble.copy()
         keep(ensemble, history, best)
         stopped = _call_back(schedule, ensemble, history, model)
@@ -189,13 +189,14 @@ def _check_growth(losses: Losses, round: int, learning_rate: float) -> None:
 
 def _add_round(ensemble: Ensemble, found: Round, learning_rate: float, edges: list[np.ndarray]) -> list[Step]:
     """Append a round to the ensemble; return the steps to add to the scores (from zero, if the round rewrites earlier ones)."""
-    values = [learning_rate * learner.values for learner in found.learners]
-    ensemble.append([learner.weak for learner in found.learners], values, edges)
+    weak, exact = zip(*found.learners, strict=True)
+    values = [learning_rate * of_leaves for of_leaves in exact]
+    ensemble.append(weak, values, edges)
     if found.rewritten is not None:
         ensemble.rewrite([*found.rewritten, *values])
         return ensemble.steps(range(len(ensemble)), edges)
     partitioned = len(found.learners) == 1
-    return [learner.weak.step(v, partitioned) for learner, v in zip(found.learners, values, strict=True)]
+    return [learner.step(v, partitioned) for learner, v in zip(weak, values, strict=True)]
 
 
 def _continued(earlier: History | None, algorithm: Algorithm, watch: Watch) -> History:

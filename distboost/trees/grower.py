@@ -115,6 +115,7 @@ class Tree(NamedTuple):
     sums: np.ndarray
     mass: np.ndarray  # (n_leaves,) int64: rows, or their weight if that is more (rounded up)
     cover: Cover
+    sign: np.ndarray  # (n_leaves,) int64: see `kernels.signed_leaves`; 0 if leaves have none
 
     @property
     def n_leaves(self) -> int:
@@ -141,6 +142,8 @@ class GrowingNodes:
         Whether `Rows` has the node's histogram.
     child : ndarray of shape (n,), int64
         The left child of a node that was split. The right one has the next number.
+    sign : ndarray of shape (n,), int64
+        Those of `kernels.signed_leaves`; 0 if leaves have none.
     sums : ndarray of shape (n, n_channels), int64
         As those of `Rows.init_root`.
     best : BestSplits
@@ -148,14 +151,14 @@ class GrowingNodes:
     """
 
     def __init__(self, n: int, n_channels: int, n_words: int):
-        self.depth, self.child = np.zeros((2, n), np.int64)
+        self.depth, self.child, self.sign = np.zeros((3, n), np.int64)
         self.is_summed = np.zeros(n, bool)
         self.sums = np.zeros((n, n_channels), np.int64)
         self.best = BestSplits.none(n, n_channels, n_words)
 
     @property
     def _columns(self) -> tuple[np.ndarray, ...]:
-        return self.depth, self.child, self.is_summed, self.sums, *self.best
+        return self.depth, self.child, self.sign, self.is_summed, self.sums, *self.best
 
     def with_room(self, n: int) -> GrowingNodes:
         """Return these nodes in memory for n nodes or more."""
@@ -185,6 +188,9 @@ class TreeGrower:
         self._round = 0
         self._rules: SplitRules | None = None
         self._search = True
+        self._is_fixed = limits.same_every_round
+        self._most_depth = math.inf if limits.max_depth is None else limits.max_depth
+        self._root_node: Root | None = None
 
     def __call__(
         self,
@@ -199,19 +205,13 @@ class TreeGrower:
         `sums`: whether the algorithm reads the tree's sums. If rows are drawn by weight, these take one more question.
         `constants`: of the gain, if it has any.
         """
-        root = self._begin(statistic, gain, max_depth, constants=constants)
-        most_depth = None if self.max_depth == math.inf else int(self.max_depth)
-        grown = self.rows.grow(root, most_depth, self.limits.max_leaf_nodes)
-        if grown is not None:
-            self._note_weight(grown.sums[0])
-            return self._finished(grown, grown.inner, sums)
-        self._init(root)
-        if not self.nodes.best.gain[0] > 0:
-            self.rows.forget([0])
-        if self.limits.max_leaf_nodes is None:
-            self._grow_by_level()
-        else:
-            self._grow_best_first(self.limits.max_leaf_nodes)
+        if not self.begin(statistic, gain, max_depth, constants=constants):
+            if not self.nodes.best.gain[0] > 0:
+                self.rows.forget([0])
+            if self.limits.max_leaf_nodes is None:
+                self._grow_by_level()
+            else:
+                self._grow_best_first(self.limits.max_leaf_nodes)
         return self.finished(sums)
 
     def start(self) -> None:
@@ -220,41 +220,35 @@ class TreeGrower:
 
     def next_root(self, statistic: Statistic) -> Root:
         """Return the root of the next round's first tree, so that the update of this round can begin it."""
-        following = self.rows.round + 1
-        return self._root(self.limits.compressed(statistic, following), following, self._rules, self._search)
+        return self._root(statistic, self.rows.round + 1, self._rules, self._search)
 
     def _root(
         self, statistic: Statistic | None, round: int, rules: SplitRules | None, search: bool = True
     ) -> Root:
+        last = self._root_node if self._is_fixed else None
+        if last is not None and last.statistic is statistic and (last.rules, last.search) == (rules, search):
+            return last
         factor = LEAF_WEIGHT_FACTOR if self.weighted and statistic is not None else 0.0
+        if statistic is not None:
+            statistic = self.limits.compressed(statistic, round)
         features = _drawn_features(self._all_features, self.limits, round)
         drawn = _draw_rows(self.limits, round)
         return Root(features, statistic, drawn, factor, self._most_histograms, rules, search)
 
-    def init_root(
+    def begin(
         self,
         statistic: Statistic,
         gain: Gain,
         max_depth: int | None = None,
         search: bool = True,
         constants: tuple[float, ...] = (),
-    ) -> None:
-        """Begin a tree with node 0. If `search` and it may be split, its best split is found."""
-        self._init(self._begin(statistic, gain, max_depth, search, constants))
+    ) -> bool:
+        """Begin a tree. Return whether `Rows` has grown all of it; if not, node 0 is summed.
 
-    def _begin(
-        self,
-        statistic: Statistic,
-        gain: Gain,
-        max_depth: int | None,
-        search: bool = True,
-        constants: tuple[float, ...] = (),
-    ) -> Root:
-        """Return the root of a tree."""
-        depths = [depth for depth in (self.limits.max_depth, max_depth) if depth is not None]
-        self.max_depth: float = min(depths, default=math.inf)
-        statistic = self.limits.compressed(statistic, self.rows.round)
-        self.n_sums, self.stretch = statistic.n_sums(self.rows.n_classes), statistic.stretch
+        If `search` and node 0 may be split, its best split is found.
+        """
+        most = self._most_depth
+        self.max_depth: float = most if max_depth is None else min(most, max_depth)
         rules = SplitRules(
             gain, self.limits.min_samples_leaf, self.limits.min_weight_fraction_leaf, constants
         )
@@ -262,9 +256,18 @@ class TreeGrower:
         search = search and bool(self.may_split(0))
         if self._round != self.rows.round:
             self._round, self._rules, self._search = self.rows.round, rules, search
-        self._root_node = root = self._root(statistic, self.rows.round, rules, search)
-        self.features = root.features
-        return root
+        root = self._root(statistic, self.rows.round, rules, search)
+        if root is not self._root_node:
+            self._root_node, self.features, summed = root, root.features, root.statistic
+            assert summed is not None
+            self.n_sums, self.stretch = summed.n_sums(self.rows.n_classes), summed.stretch
+        most_depth = None if self.max_depth == math.inf else int(self.max_depth)
+        self._grown = self.rows.grow(root, most_depth, self.limits.max_leaf_nodes)
+        if self._grown is None:
+            self._init(root)
+        else:
+            self._note_weight(self._grown.sums[0])
+        return self._grown is not None
 
     def _init(self, root: Root) -> None:
         """Begin the nodes of a tree with its root."""
@@ -326,11 +329,6 @@ class TreeGrower:
         self.nodes.note(children, best)
         return np.sort(children)
 
-    def child_ids(self, position: int) -> tuple[int, int]:
-        """Return the numbers of the children of the node that is split after `position` others."""
-        first = self.n_nodes + 2 * position
-        return first, first + 1
-
     def split(self, nodes: np.ndarray, last: bool = False) -> tuple[list[Siblings], list[int]]:
         """Split the nodes; return those whose children must be summed, and the children of the others, which become leaves.
 
@@ -347,6 +345,7 @@ class TreeGrower:
         tree.child[nodes] = left
         tree.depth[left] = tree.depth[right] = tree.depth[nodes] + 1
         tree.sums[left], tree.sums[right] = sums, tree.sums[nodes] - sums
+        tree.sign[left], tree.sign[right] = -tree.sign[nodes], tree.sign[nodes]
         self.rows.split(Splits(nodes, feature, bin, missing_left, left, right, sets))
 
         n_rows = tree.sums[:, self.n_sums]
@@ -362,9 +361,8 @@ class TreeGrower:
 
     def finished(self, exact: bool = True) -> Tree:
         """Return the tree: the split nodes numbered in order, all other nodes as leaves. `exact`: with the sums over all rows."""
-        return self._finished(self.nodes, np.concatenate(self._split_nodes), exact)
-
-    def _finished(self, tree: GrowingNodes | GrownNodes, inner: np.ndarray, exact: bool) -> Tree:
+        tree: GrowingNodes | GrownNodes = self.nodes if self._grown is None else self._grown
+        inner = np.concatenate(self._split_nodes) if self._grown is None else self._grown.inner
         left = tree.child[inner]
         numbers, leaves = numbered(inner, left, left + 1)
         best = tree.best
@@ -383,6 +381,7 @@ class TreeGrower:
                 gain = scale.real(gain) * np.exp(scale.shift) / self.stretch
         gain = np.minimum(gain, LARGEST_GAIN)
         if exact and self.limits.samples:
+            assert self._root_node is not None
             sums = self.rows.leaf_sums(self._root_node, leaves.astype(np.int32))
         else:
             sums = tree.sums[leaves]
@@ -391,7 +390,7 @@ class TreeGrower:
         if self.weighted:
             mass = np.maximum(mass, np.ceil(sums[:, n + 1] / LEAF_WEIGHT_FACTOR).astype(np.int64))
         cover = self._cover(tree.sums[leaves, n:])
-        return Tree(binned, gain, leaves, self.weight, sums[:, :n], mass, cover)
+        return Tree(binned, gain, leaves, self.weight, sums[:, :n], mass, cover, tree.sign[leaves])
 
     def _cover(self, counts: np.ndarray) -> Cover:
         rows, *weight = counts.T

@@ -123,7 +123,7 @@ class TreeStep(NamedTuple):
             rows, leaf = block.rows_in(self.leaves)
         else:
             rows, leaf = block.present, self.tree.leaves_of(block.bins, missing_bin, block.present)
-        columns = np.flatnonzero(self.values.any(axis=0))
+        (columns,) = np.logical_or.reduce(self.values).nonzero()
         if len(columns) == 1:  # a tree of a committee, of which there are as many as columns
             update.add_to_column(block.scores, rows, leaf, self.values, columns[0])
         else:

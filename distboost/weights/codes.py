@@ -1,7 +1,7 @@
-"""Weights of several binary problems at once: a matrix of -1 and +1 codes the classes.
+"""Weights of several binary problems at once: a matrix of -1, 0 and +1 codes the classes.
 
-Column c of the code is a binary problem, which has score c of each row: w[i, c] = exp(-code[y_i, c] F[i, c]). The code
-"one against all" has a column for each class: 2 I - 1.
+Column c of the code is a binary problem, which has score c of each row: w[i, c] = exp(-code[y_i, c] F[i, c]), or 0 if the code
+is 0. The code "one against all" has a column for each class: 2 I - 1.
 """
 
 from __future__ import annotations
@@ -23,14 +23,32 @@ def one_against_all(n_classes: int) -> np.ndarray:
     return 2.0 * np.eye(n_classes) - 1.0
 
 
+def exhaustive(n_classes: int) -> np.ndarray:
+    """The code of all ways to divide the classes into two groups: (K, 2^(K-1) - 1) float64.
+
+    The first class is -1 in every column, so that no column is the opposite of another.
+    """
+    columns = np.arange(1, 2 ** (n_classes - 1))
+    code = np.where(columns >> np.arange(n_classes - 1)[:, None] & 1, 1.0, -1.0)
+    return np.concatenate([np.full((1, len(columns)), -1.0), code])
+
+
+def all_pairs(n_classes: int) -> np.ndarray:
+    """The code with a column for each pair of classes, -1 and +1, which is 0 for all others: (K, K (K-1) / 2) float64."""
+    unit = np.eye(n_classes)
+    first, second = np.triu_indices(n_classes, 1)
+    code: np.ndarray = unit[:, second] - unit[:, first]
+    return code
+
+
 @dataclass(frozen=True)
 class CodeWeights(Weighting):
-    """w[i, c] = exp(-code[y_i, c] F[i, c]), with one shift per column.
+    """w[i, c] = exp(-code[y_i, c] F[i, c]), or 0 where the code is 0, with one shift per column.
 
     Attributes
     ----------
     code : ndarray of shape (K, columns), float64
-        -1 and +1.
+        -1, 0 and +1.
     decode : ndarray of shape (K, columns), float64, or None
         A row's predicted class is the one of largest ``decode @ F[i]``; without `decode`, of largest score.
     """
@@ -70,6 +88,10 @@ class CodeWeights(Weighting):
 
     def log_totals(self, sums: np.ndarray, shifts: np.ndarray) -> np.ndarray:
         return log_totals(sums, shifts)
+
+    def next_shifts(self, shifts: np.ndarray, largest: np.ndarray) -> np.ndarray:
+        # Evaluation rows may lack all classes of a column.
+        return super().next_shifts(shifts, np.where(largest > 0, largest, 1.0))
 
 
 class OneAgainstAll(CodeWeights):
@@ -113,7 +135,7 @@ class CodeSides(Statistic):
 
 @dataclass(frozen=True)
 class ColumnSides(ClassStatistic):
-    """(N, P) of a single column: a row's weight is in N if the code of its class is -1, in P if it is +1."""
+    """(N, P) of a single column: a row's weight is in N if the code of its class is -1, in P if +1, in none if 0."""
 
     weighting: CodeWeights
     column: int

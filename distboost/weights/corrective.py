@@ -35,6 +35,11 @@ class Stumps:
     sets: np.ndarray
     polarity: np.ndarray
 
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """The fields in their order, as the kernels take them."""
+        return self.feature, self.bin, self.missing_left, self.sets, self.polarity
+
 
 @dataclass(frozen=True)
 class CorrectiveSlopes(Reduction):
@@ -70,9 +75,8 @@ class CorrectiveSlopes(Reduction):
     def accumulate(self, block: BlockRows, leaves: np.ndarray, scale: Scale, into: Reduced) -> Reduced:
         sums, maxima, _ = into
         corrective.corrective_slopes(
-            block.bins, self.missing_bin, block.labels, block.weights, block.order, self.stumps.feature, self.stumps.bin,
-            self.stumps.missing_left, self.stumps.sets, self.stumps.polarity, self.W, self.link, scale.shift, self.loss_shift,
-            scale.factor, sums[:-1], sums[-1], maxima,
+            block.bins, self.missing_bin, block.labels, block.weights, block.order, *self.stumps.arrays, self.W, self.link,
+            scale.shift, self.loss_shift, scale.factor, sums[:-1], sums[-1], maxima,
         )  # fmt: skip
         return into
 

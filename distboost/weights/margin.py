@@ -148,10 +148,9 @@ class Residuals(Statistic):
     def _shares_exponentials(self, risk: Risk, block: BlockRows, rows: np.ndarray, scale: Scale) -> bool:
         """Whether the risk has the same exponentials: it has all rows of positive weight."""
         # An exponential link's are divided by e^shift.
-        same = {EXPONENTIAL: risk.shifts[0] == scale.shift, LOGISTIC: False, SOFTMAX: True}[
-            self.weighting.link
-        ]
-        return same and risk.weighting == self.weighting and len(rows) == len(block.present)
+        link, same_shift = self.weighting.link, risk.shifts[0] == scale.shift
+        same = same_shift if link == EXPONENTIAL else link == SOFTMAX
+        return bool(same and risk.weighting == self.weighting and len(rows) == len(block.present))
 
 
 @dataclass(frozen=True)

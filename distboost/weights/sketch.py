@@ -23,7 +23,7 @@ from distboost.errors import DataError
 from distboost.kernels import random, simd, sketch
 from distboost.kernels.lanes import LANES
 from distboost.rows.block import BlockRows
-from distboost.rows.scales import Scale
+from distboost.rows.scales import Scale, most_bits
 from distboost.rows.sums import Statistic
 from distboost.weights.margin import Residuals
 
@@ -75,7 +75,23 @@ class CompressedResiduals(Statistic):
         K, most = block.n_classes, 1 if self.components is None else 2
         return max(most * (scale.factor + K), weight_factor) * block.heaviest + most * K
 
+    def scale(self, shifts: Sequence[float], before: Sequence[float], weight: float, n_rows: int) -> Scale:
+        shift = self.shift(shifts)
+        above = max(shift - self.shift(before), 0.0)
+        return Scale(shift, self.bits(most_bits(weight, self.wide), weight / n_rows, above))
+
     def bits(self, available: int, mean_weight: float, above: float) -> int:
+        """Return the bits of the vectors' scale.
+
+        Parameters
+        ----------
+        available : int
+            The most bits for which sums over all rows fit.
+        mean_weight : float
+            The mean of the rows' own weights.
+        above : float
+            How far the scale's shift is above that of the weights before the last step.
+        """
         available -= self.components is not None
         if self.few_bits is None:
             return available

@@ -260,7 +260,8 @@ TABLES = (
         comment="Small ν have no effect, as in the paper. The errors on pendigits exceed the paper's, in table V too. On "
         "glass, 50 rows per class give larger errors than all rows (table V); in the paper they hardly do. With the "
         "exponential loss, ν = 0.1 harms most on pendigits, as in the paper. With the logistic loss it hardly harms, "
-        "because that loss is a sum over rows (eq. 14) and outweighs the penalty.",
+        "because that loss is a sum over rows (eq. 14) and outweighs the penalty: beside the mean of the loss "
+        '(`nu_unit="mean"`), the error on pendigits is 28.3 % (7.2) at ν = 0.1, near the paper\'s.',
     ),
     Table(
         name="table_II",

@@ -19,6 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 from distboost import GDMCBoostClassifier, load
 from distboost.active import QueryByCommittee, resume
 from distboost.active.strategies import Classifier, committee_of
+from distboost.baselines import SAMMEClassifier
 from distboost.errors import DataError
 from tests.active.commands import asked, label, run
 from tests.active.sessions import FORMS
@@ -107,6 +108,26 @@ def test_any_classifier_and_strategy(estimator, strategy, problem):
     first, second = (rows_of(learner(X, estimator, strategy=strategy), y) for _ in range(2))
     assert first == second  # also without a seed of its own
     assert len({row for rows in first for row in rows}) == 20 + 8 + 8
+
+
+@pytest.mark.parametrize("way", ["bagging", "boosting"])
+def test_query_by_bagging_and_by_boosting(way, problem):
+    """The rows on which the members' votes for two classes differ least (Abe & Mamitsuka 1998)."""
+    X, y = problem
+    X = np.nan_to_num(X)
+    bagging = BaggingClassifier(DecisionTreeClassifier(), 20, random_state=0)
+    estimator = bagging if way == "bagging" else SAMMEClassifier(n_estimators=20, n_jobs=1)
+    rows = learner(X, estimator, diversity=1).teach(range(100), y[:100]).query()
+    fitted = clone(estimator).fit(X[:100], y[:100])
+    if way == "bagging":
+        votes = sum(
+            tree.predict(X)[:, None] == np.arange(len(fitted.classes_)) for tree in fitted.estimators_
+        )
+    else:
+        votes = fitted.decision_function(X)
+    votes = np.sort(votes.astype(float), axis=1)
+    margin = votes[:, -1] - votes[:, -2]
+    assert_array_equal(np.sort(margin[rows]), np.sort(margin[100:])[:8])
 
 
 def test_a_strategy_of_ones_own(problem):

@@ -13,6 +13,9 @@ from distboost import registry
 ROUNDS = 4
 MOST_ROUNDS = 30  # of any test: settings that name a value for each round name so many
 
+# Each column without some class.
+SPARSE_CODE = [[1, 0, -1, 1], [-1, 1, 0, 1], [0, -1, 1, -1], [1, 1, 1, 0]]
+
 HALVES = [[1, 1, -1, -1], [1, -1, 1, -1], [1, -1, -1, 1]]
 
 VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
@@ -43,6 +46,8 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "logistic": {"loss": "logistic"},
         "depth 2": {"max_depth": 2},
         "bounded steps": {"max_step": 0.3, "learning_rate": 1.0},
+        "class steps": {"class_step": 0.3, "learning_rate": 1.0},
+        "mean": {"loss": "logistic", "nu": 0.01, "nu_unit": "mean"},
     },
     "gamble": {"by level": {"max_leaf_nodes": None, "max_depth": 2}},
     "rebel": {
@@ -62,16 +67,20 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "adaboost-m2": {"one label": {"vote": "label"}, "stumps": {"max_depth": 1}},
     "adaboost-mr": {"one label": {"vote": "label"}},
     "adaboost-mo": {"depth 2": {"max_depth": 2}},
+    "all-pairs": {"depth 2": {"max_depth": 2}},
+    "output-code": {"exhaustive": {"code": "exhaustive"}, "matrix": {"code": SPARSE_CODE, "max_depth": 2}},
     "samme": {"depth 2": {"max_depth": 2}},
     "samme-r": {"best first": {"max_depth": None, "max_leaf_nodes": 4}},
     "gentle-adaboost": {"4 leaves": {"max_depth": None, "max_leaf_nodes": 4}},
     "logitboost": {"by level": {"max_depth": 2, "max_leaf_nodes": None}},
     "aoso-logitboost": {"by level": {"max_depth": 3, "max_leaf_nodes": None, "learning_rate": 1.0}},
+    "jointboost": {"some features": {"max_features": 0.6, "learning_rate": 0.5}},
     "gradboost": {"penalty": {"penalty": 0.01}},
+    "structboost": {"lighter": {"C": 20.0, "tolerance": 0.01}},
     "multiboost": {"logistic": {"loss": "logistic", "nu": 0.1}},
 }
 
-CORRECTIVE = {"multiboost"}  # every round rewrites the coefficients of all
+CORRECTIVE = {"multiboost", "structboost"}  # every round rewrites the coefficients of all
 
 
 @dataclass(frozen=True)

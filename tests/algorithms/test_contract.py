@@ -91,8 +91,10 @@ LOSSES = {
     "samme": lambda model, F, y: np.exp(-own(F, y)).mean(),
     "samme-r": lambda model, F, y: np.exp(-own(F, y) / (F.shape[1] - 1)).mean(),
     "gentle-adaboost": binary_loss,
+    "jointboost": binary_loss,
     "gradboost": lambda model, F, y: (logsumexp(F, axis=1) - own(F, y)).mean(),
     "multiboost": large_margin_loss,
+    "structboost": lambda model, F, y: np.maximum(0, 1 + others(F, y).max(axis=1)).mean(),
 }
 
 

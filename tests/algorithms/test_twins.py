@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from distboost import baselines
+from distboost import StagewiseBoostClassifier, baselines
+from distboost.algorithms.classic.output_codes import random_code
+from distboost.weights.codes import all_pairs
 
 ROUNDS = 5
 DATA_SETS = range(20)
@@ -158,13 +160,86 @@ def mh_of_labels(right, y, weights) -> Iterator[np.ndarray]:
         yield F
 
 
+def adaboost_of_columns(right, y, weights, code_of: Callable[[int], np.ndarray]) -> Iterator[np.ndarray]:
+    """AdaBoost in each column of a code, on the rows whose class is not 0 there; decoded by L(z) = -z."""
+    M = code_of(y.max() + 1)
+    z = M[y]
+    F, D = np.zeros(z.shape), weights[:, None] * np.abs(z)
+    while True:
+        D /= D.sum(axis=0)
+        # A stump's sides have opposite signs, which its sum over the right side less that over the left one chooses.
+        rise = np.diff(sides(right, D * z), axis=1)[:, 0].round(9)
+        best = np.argmax(np.abs(rise), axis=0)
+        h = np.where((2 * right[best].T - 1) * rise[best, np.arange(z.shape[1])] < 0, -1.0, 1.0)
+        ε = (D * (h != z)).sum(axis=0)
+        # Without an error, the least margin of a column becomes that of the error 0.01, if it is smaller.
+        least = np.where(z == 0, np.inf, z * F).min(axis=0)
+        last = np.maximum(np.log(99) / 2 - least, 0)
+        α = np.where(ε == 0, last, np.log((1 - ε) / np.maximum(ε, 1e-300)) / 2)
+        F, D = F + α * h, D * np.exp(-α * z * h)
+        yield F @ M.T
+
+
+def jointboost(right, y, weights) -> Iterator[np.ndarray]:
+    z = 2 * one_hot(y) - 1
+    n, K = z.shape
+    F = np.zeros((n, K))
+    while True:
+        w = weights[:, None] * np.exp(-z * F)
+        d, W = sides(right, w * z), sides(right, w)
+        constant = (w * z).sum(axis=0) / w.sum(axis=0)
+        alone = constant * (w * z).sum(axis=0)
+        subset, found = [], []  # (value, subset, stump) of each size
+        while len(subset) < K:
+            grown = []
+            for S in ([*subset, c] for c in range(K) if c not in subset):
+                stump = (d[:, :, S].sum(axis=2) ** 2 / W[:, :, S].sum(axis=2)).sum(axis=1)
+                value = np.round(stump + np.delete(alone, S).sum(), 9)
+                grown.append((value.max(), S, value.argmax()))
+            found.append(max(grown, key=lambda one: one[0]))
+            subset = found[-1][1]
+        _, S, stump = max(found, key=lambda one: one[0])
+        h = np.tile(constant, (2, 1))
+        h[:, S] = (d[stump][:, S].sum(axis=1) / W[stump][:, S].sum(axis=1))[:, None]
+        F = F + h[right[stump].astype(int)]
+        yield F
+
+
+def class_steps(right, y, weights, u: Callable[[np.ndarray], np.ndarray]) -> Iterator[np.ndarray]:
+    """The stump and the class of steepest descent (eq. 10), where the terms r = y_i cancel; the class moves by 0.2."""
+    Y = one_hot(y)
+    F = np.zeros(Y.shape)
+    while True:
+        U = weights[:, None] * (1 - Y) * u(np.exp(F - (F * Y).sum(axis=1, keepdims=True)))
+        slopes = np.diff(sides(right, Y * U.sum(axis=1, keepdims=True) - U), axis=1)[:, 0].round(9)
+        best, r = np.unravel_index(np.argmax(np.abs(slopes)), slopes.shape)
+        F = F.copy()
+        F[:, r] += 0.2 * np.sign(slopes[best, r]) * (2 * right[best] - 1)
+        yield F
+
+
+def of_class_steps(loss: str) -> StagewiseBoostClassifier:
+    return StagewiseBoostClassifier(loss=loss, class_step=0.2, learning_rate=1.0)
+
+
 TWINS: dict[str, tuple[Callable, object]] = {
     "samme-r": (samme_r, baselines.SAMMERClassifier(max_depth=1)),
     "adaboost-m2": (partial(ranking, exact=False), baselines.AdaBoostM2Classifier(max_depth=1)),
     "adaboost-mr": (partial(ranking, exact=True), baselines.AdaBoostMRClassifier(max_depth=1)),
     "adaboost-mh, label": (mh_of_labels, baselines.AdaBoostMHClassifier(vote="label")),
+    "all-pairs": (partial(adaboost_of_columns, code_of=all_pairs), baselines.AllPairsClassifier()),
+    "output-code": (
+        partial(adaboost_of_columns, code_of=partial(random_code, seed=0)),
+        baselines.OutputCodeClassifier(),
+    ),
+    "stagewise, class steps": (partial(class_steps, u=lambda E: E), of_class_steps("exponential")),
+    "stagewise, logistic class steps": (
+        partial(class_steps, u=lambda E: E / (1 + E)),
+        of_class_steps("logistic"),
+    ),
     "logitboost": (logitboost, baselines.LogitBoostClassifier(max_depth=1)),
     "aoso-logitboost": (aoso, baselines.AOSOLogitBoostClassifier(max_depth=1)),
+    "jointboost": (jointboost, baselines.JointBoostClassifier()),
 }
 
 

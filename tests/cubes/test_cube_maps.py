@@ -146,3 +146,15 @@ def test_an_interrupted_map_is_continued(tmp_path, model, expected, monkeypatch)
 def test_a_cube_of_other_features(model):
     with pytest.raises((DataError, ValueError), match="feature"):
         model.predict(dataset()[["blue", "nir"]])
+
+
+def test_arrays_beside_a_cube_that_are_no_coordinates(tmp_path):
+    group = zarr.create_group(str(tmp_path / "x"))
+    values = dataset().to_dataarray("band").values
+    group.create_array("r", data=values, dimension_names=("band", "y", "x"))
+    group.create_array("y", data=np.arange(5.0))
+    group.create_array("x", data=np.arange(7.0), dimension_names=("x",))
+    bands = GDMCBoostClassifier(n_estimators=1, feature_dim="band").fit(
+        str(tmp_path / "x/r"), labels().values
+    )
+    assert not bands.predict(str(tmp_path / "x/r")).coords

@@ -9,6 +9,7 @@ import zarr
 from distboost import GDMCBoostClassifier
 from distboost.data.stored import ZarrPart
 from distboost.errors import DataError, LimitError
+from distboost.inputs.choose import adapter_of
 from tests.cubes.made import LABELS, SHAPE, dataset, labels, stacked, written
 
 DIMS = ("band", "y", "x")
@@ -29,6 +30,11 @@ def array(data=None):
     return (dataset() if data is None else data).to_dataarray("band")
 
 
+def chosen(path):
+    bands = xr.open_dataset(path, engine="zarr", consolidated=False)["r"]
+    return xr.Dataset({name: bands.isel(band=n, drop=True) for n, name in enumerate(NAMES)})
+
+
 # Each makes (X, y, parameters) in a folder.
 CUBES = {
     "dataset": lambda tmp: (dataset(), labels(), {}),
@@ -43,6 +49,7 @@ CUBES = {
     "opened from a path": lambda tmp: (
         xr.open_dataset(written(dataset(), tmp / "x"), engine="zarr", consolidated=False)[NAMES], labels(), {}
     ),
+    "bands chosen from a path": lambda tmp: (chosen(written(array().rename("r"), tmp / "x")), labels(), {}),
     "path of an array": lambda tmp: (
         written(array().rename("r"), tmp / "x") + "/r", labels(), {"feature_dim": "band"}
     ),
@@ -121,6 +128,8 @@ def test_evaluation_rows_and_metrics_are_those_of_the_table():
         (array, labels, {"feature_dim": "bands"}, "'bands', the feature_dim"),
         (dataset, lambda: labels().values[1:], {}, "the shape"),
         (dataset, labels, {"feature_dim": "x"}, "each of which is a feature"),
+        (lambda: dataset().assign(day=labels().astype("M8[s]")), labels, {}, "dates"),
+        (lambda: dataset().assign(kind=labels().astype(str)), labels, {}, "texts"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_a_cube(X, y, parameters, text):
@@ -162,6 +171,42 @@ def test_chunks_that_were_never_written_are_features_or_no_labels(tmp_path):
     with pytest.warns(UserWarning, match="1 chunks of X"):
         found = model(nodata=0, feature_dim="band").fit(cube, cover)
     assert found.training_record_.n_rows["train"] == np.count_nonzero(cover[...])
+
+
+def test_marks_of_labels_that_are_missing(tmp_path):
+    marked = labels().fillna(9).astype(np.uint8)
+    expected = [1.0, 3.0]
+    y = marked.assign_attrs(missing_value=np.array([2, 9], np.uint8))
+    assert model().fit(dataset(), y).classes_.tolist() == expected
+    # Stored 3 stands for 2, 2 for a missing label. Of a decoded label, that says nothing.
+    stored = marked.where(marked < 9, 1).values + 1
+    y = zarr.create_array(str(tmp_path / "y"), data=stored, chunks=(8, 16), dimension_names=DIMS[1:])
+    y.attrs.update({"add_offset": -1.0, "_FillValue": 2})
+    assert model().fit(dataset(), y).classes_.tolist() == [2.0, 3.0]
+    y.attrs.clear()
+    y.attrs["_FillValue"] = "none"
+    with pytest.raises(DataError, match="_FillValue"):
+        model().fit(dataset(), y)
+
+
+def test_times_are_compared_whatever_their_units(tmp_path):
+    times = np.array(["2020-01-01", "2020-01-02"], "M8[ns]")
+    X = xr.DataArray(np.arange(12.0).reshape(2, 6), {"time": times}, ("time", "x")).to_dataset(name="v")
+    y = xr.DataArray(np.arange(12).reshape(2, 6) % 2, {"time": times}, ("time", "x"), name="y")
+    later = y.assign_coords(time=times + np.timedelta64(1, "D"))
+    units = {"time": {"units": "hours since 2019-12-31"}}
+    X.to_zarr(tmp_path / "x", consolidated=False)
+    y.to_dataset().to_zarr(tmp_path / "y", consolidated=False, encoding=units)
+    later.to_dataset().to_zarr(tmp_path / "later", consolidated=False)
+    for given in (y, str(tmp_path / "y/y")):
+        model().fit(str(tmp_path / "x"), given)
+    for given in (later, str(tmp_path / "later/y")):
+        with pytest.raises(DataError, match="differ along 'time'"):
+            model().fit(str(tmp_path / "x"), given)
+
+
+def test_labels_of_dask_stay_lazy():
+    assert not adapter_of(dataset(), "X").aligned(da.zeros(SHAPE), "y").source.is_near
 
 
 def test_workers_read_the_tiles(tmp_path, clients, expected):

@@ -21,6 +21,7 @@ from distboost.data import ingest, ingest_plan, sparse
 from distboost.data.dataset import RawDataset
 from distboost.data.source import fingerprint, load
 from distboost.errors import DataError, StoreError
+from distboost.inputs import zarr_array
 from distboost.inputs.choose import adapter_of
 from distboost.training import memory_plan
 from tests.data.tables import in_anndata, in_parts
@@ -200,6 +201,30 @@ def test_values_that_may_be_missing(tmp_path):
         model().fit(X, str(tmp_path / "a/obs/batch"))
 
 
+@pytest.mark.parametrize(
+    ("kind", "arrays", "said"),
+    [
+        ("nullable-integer", lambda y: {"values": y, "mask": np.zeros(N, "u1")}, None),
+        ("nullable-integer", lambda y: {"values": y, "mask": np.zeros(N - 60, bool)}, "its mask has 180"),
+        ("categorical", lambda y: {"codes": y.astype("u1"), "categories": np.arange(9)}, None),
+        (
+            "categorical",
+            lambda y: {"codes": y.astype("f4"), "categories": np.arange(9)},
+            "codes are integers",
+        ),
+    ],
+)
+def test_columns_that_other_libraries_write(kind, arrays, said, tmp_path):
+    X, y, _, _ = table(1)
+    path = str(tmp_path / "a")
+    in_parts(zarr.open_group(path, mode="w", attributes={"encoding-type": kind}), 50, **arrays(y))
+    if said is None:
+        assert trees(model().fit(X, path)) == trees(model().fit(X, y))
+    else:
+        with pytest.raises(StoreError, match=said):
+            model().fit(X, path)
+
+
 def test_the_command_line(tmp_path):
     X, y, _, names = table(1)
     path = tmp_path / "cells.zarr"
@@ -217,6 +242,11 @@ def test_the_command_line(tmp_path):
     np.testing.assert_array_equal(zarr.open(tmp_path / "out")[:], expected)
 
 
+def as_type(group, name, dtype):
+    values = group[name][:].astype(dtype)
+    group.create_array(name, shape=values.shape, dtype=dtype, overwrite=True)[:] = values
+
+
 DAMAGES = {
     "indptr falls": lambda X: X["indptr"].__setitem__(3, 10**6),
     "indptr begins": lambda X: X["indptr"].__setitem__(0, 1),
@@ -224,6 +254,8 @@ DAMAGES = {
     "row 2 has an entry of the column -1": lambda X: X["indices"].__setitem__(int(X["indptr"][2]), -1),
     "shape": lambda X: X.attrs.update({"shape": [1]}),
     "indptr has the shape": lambda X: X.attrs.update({"shape": [7, 40]}),
+    "indices has the type float64": lambda X: as_type(X, "indices", "f8"),
+    "data has the type datetime64": lambda X: as_type(X, "data", "M8[s]"),
     "no array 'indices'": lambda X: X.__delitem__("indices"),
     "chunk": lambda X: X.store.root.joinpath("X/data/c/1").write_bytes(b"damaged"),
     "not in the store": lambda X: X.store.root.joinpath("X/data/c/1").unlink(),
@@ -247,6 +279,16 @@ def test_a_matrix_that_is_written_again(tmp_path):
     store["X/indices"][0] = 1
     assert not source.is_unchanged()
     assert fingerprint([adapter_of(str(tmp_path / "a/X"), "X").features()]) != before
+
+
+def test_blocks_of_booleans_and_of_numbers():
+    X = np.arange(N)[:, None] % [2, 3, 5]
+    X[:80] = X[:80] > 0
+    blocks = da.from_array(X, chunks=(80, 3)).map_blocks(
+        lambda block: scipy.sparse.csr_array(block.astype(bool) if block.max() == 1 else block), dtype=int
+    )
+    y = np.arange(N) % 4
+    assert model().fit(blocks, y).digest() == model().fit(X, y).digest()
 
 
 def test_only_features_are_sparse(tmp_path):
@@ -320,7 +362,10 @@ class CSRDataset:
 
     def __getitem__(self, rows):
         assert rows.stop - rows.start <= 100
-        return self.matrix[rows]
+        a, b = self.matrix.indptr[[rows.start, rows.stop]]
+        indptr = self.matrix.indptr[rows.start : rows.stop + 1] - a
+        shape = (rows.stop - rows.start, self.shape[1])
+        return scipy.sparse.csr_array((self.matrix.data[a:b], self.matrix.indices[a:b], indptr), shape=shape)
 
 
 @pytest.mark.parametrize("held", ["memory", "dense", "dask", "zarr", "HDF5"])
@@ -332,6 +377,7 @@ def test_anndata_objects(held, tmp_path, monkeypatch):
     monkeypatch.setattr(ingest, "BLOCK_ROWS", 50)
     monkeypatch.setattr(ingest_plan, "CALL_BYTES", 2**12)
     X, y, _, names = table(4)
+    monkeypatch.setattr(zarr_array, "BLOCK_BYTES", 100 * 8 * X.shape[1])
     expected = model().fit(named(X, names), y)
     matrix = {
         "memory": lambda: X,
@@ -348,6 +394,11 @@ def test_anndata_objects(held, tmp_path, monkeypatch):
     )
     if held in ("zarr", "HDF5"):
         assert trees(model().fit(cells.X, y)) == trees(expected)
+    if held == "HDF5":
+        assert found.predict(cells).chunks == ((100, 100, 40),)
+        X.indices[3] = X.shape[1]
+        with pytest.raises(DataError, match="no valid sparse matrix"):
+            model().fit(cells, y)
 
 
 def named(X, names):

@@ -28,9 +28,13 @@ ALGORITHMS: list[tuple[str, dict[str, Any]]] = [
     ("gentle-adaboost", {}),
     ("gradboost", {}),
     ("multiboost", {}),
+    ("jointboost", {}),
+    ("structboost", {}),
     ("adaboost-mo", {}),
+    ("all-pairs", {}),
+    ("output-code", {}),
 ]
-STUMPS = {"gradboost", "multiboost"}
+STUMPS = {"gradboost", "jointboost", "multiboost", "structboost"}
 FEW_CLASSES = {"adaboost-mo": 6}  # 2^(K-1) - 1 columns
 
 

@@ -13,8 +13,13 @@ import numpy as np
 import zarr
 
 import distboost
-from distboost import AdaBoostMMClassifier, GDMCBoostClassifier, REBELClassifier
-from distboost.baselines import MultiBoostClassifier
+from distboost import AdaBoostMMClassifier, GDMCBoostClassifier, REBELClassifier, StagewiseBoostClassifier
+from distboost.baselines import (
+    AdaBoostMHClassifier,
+    AllPairsClassifier,
+    MultiBoostClassifier,
+    OutputCodeClassifier,
+)
 
 N, D, BLOCK = 6000, 6, 500
 EVALUATED = 24  # rows of a block of evaluation rows: it is told by its size
@@ -65,6 +70,14 @@ TRAININGS = {
     ),
     "corrective": Training(
         lambda **how: MultiBoostClassifier(calibration=None, n_estimators=3, **how), "dask"
+    ),
+    "pairs": Training(lambda **how: AllPairsClassifier(calibration=None, n_estimators=3, max_depth=2, **how)),
+    "codes": Training(lambda **how: OutputCodeClassifier(calibration=None, n_estimators=3, **how)),
+    "labels": Training(
+        lambda **how: AdaBoostMHClassifier(calibration=None, n_estimators=4, vote="label", max_depth=3, **how)
+    ),
+    "class steps": Training(
+        lambda **how: StagewiseBoostClassifier(calibration=None, n_estimators=4, class_step=0.3, **how)
     ),
     "tall chunks": Training(
         lambda **how: AdaBoostMMClassifier(calibration=None, n_estimators=5, max_depth=2, **how), "tall"

@@ -13,6 +13,8 @@ from distboost.weights.codes import (
     CodeWeights,
     ColumnSides,
     ColumnSums,
+    all_pairs,
+    exhaustive,
     one_against_all,
 )
 from distboost.weights.response import add_windows
@@ -23,10 +25,8 @@ pytestmark = pytest.mark.pairwise
 BITS = 45
 
 
-def exhaustive(n_classes):
-    """A code of as many columns as there are ways to part the classes in two, with itself to decode by."""
-    numbers = np.arange(1, 2 ** (n_classes - 1))
-    code = np.where(numbers >> np.arange(n_classes)[:, None] & 1, 1.0, -1.0)
+def decoded(code):
+    """With itself to decode by."""
     return CodeWeights(code, decode=code)
 
 
@@ -34,9 +34,10 @@ WEIGHTINGS = {
     "2 classes": CodeWeights(one_against_all(2)),
     "5 classes": CodeWeights(one_against_all(5)),
     "70 classes": CodeWeights(one_against_all(70)),
-    "3 columns": exhaustive(3),
-    "7 columns": exhaustive(4),
-    "1 column": exhaustive(2),
+    "3 columns": decoded(exhaustive(3)),
+    "7 columns": decoded(exhaustive(4)),
+    "1 column": decoded(exhaustive(2)),
+    "6 pairs": decoded(all_pairs(4)),
 }
 
 
@@ -58,7 +59,7 @@ def case(request, weighting, dtype):
 def w(case, weighting, i, shift):
     """w[i, c] = exp(-code[y_i, c] F[i, c] - shift), by the library's exponential."""
     code = weighting.code[case.block.labels[i]]
-    return exp(-code * case.block.scores[i].astype(np.float64) - shift)
+    return np.abs(code) * exp(-code * case.block.scores[i].astype(np.float64) - shift)
 
 
 def naive_sides(case, weighting, bits):
@@ -95,10 +96,11 @@ def test_two_classes(case, weighting):
         out, sides = np.empty((block.n_rows, 2)), np.empty(block.n_rows, np.int32)
         codes.two_classes(block.scores, block.labels, code, column, out, sides)
         F = block.scores[:, column].astype(np.float64)
-        np.testing.assert_array_equal(out, np.column_stack([-F, F]))
+        taken = code[block.labels] != 0
+        np.testing.assert_array_equal(out, np.where(taken[:, None], np.column_stack([-F, F]), codes.ABSENT))
         np.testing.assert_array_equal(sides, code[block.labels] > 0)
         own = out[np.arange(block.n_rows), sides]
-        np.testing.assert_array_equal(own, code[block.labels] * F)
+        np.testing.assert_array_equal(own[taken], (code[block.labels] * F)[taken])
 
 
 @pytest.mark.parametrize("unit", [0.0, UNIT])
@@ -193,7 +195,7 @@ def test_shifts_bound_what_a_round_sums(weighting):
 
 @pytest.mark.parametrize("scale", [Scale(3.0, 40), Scale(3.0, 59)], ids=["coarse", "fine"])
 def test_a_whole_weight_is_the_row_so_many_times(scale):
-    weighting = exhaustive(4)
+    weighting = decoded(exhaustive(4))
     case = case_of(30, 4, weights="whole", n_scores=7)
     block = case.block
     many = block.weights.astype(int)

@@ -7,6 +7,7 @@ import pytest
 
 from distboost.kernels.margin import EXPONENTIAL, LOGISTIC
 from distboost.rows.scales import Scale
+from distboost.runtime.block import Grown
 from distboost.weights.corrective import CorrectiveSlopes, Stumps
 from distboost.weights.margin import ClassPairs, MarginWeights
 from tests.kernels.cases import SHAPES, case_name, case_of, exp, in_order, times
@@ -152,7 +153,7 @@ def test_a_row_left_out_of_the_round_does_not_count():
     drawn = np.arange(20) % 3 > 0
     parts = []
     for mask in (drawn, ~drawn):
-        case.block.start_tree(mask)
+        case.block.start_tree(np.flatnonzero(mask), Grown(is_gathered=False))
         parts.append(ask(case, reduction))
     np.testing.assert_array_equal(parts[0][0] + parts[1][0], whole[0])
     assert parts[0][1] + parts[1][1] == whole[1]

@@ -17,7 +17,10 @@ from distboost.estimators.factory import estimator
 
 FOLDER = Path(__file__).parent
 NAMES = np.array(["one", "two", "three"])
-LATER = ("samme-r", "logitboost", "aoso-logitboost", "adaboost-m2", "adaboost-mr")
+LATER = (
+    "samme-r", "logitboost", "aoso-logitboost", "adaboost-m2", "adaboost-mr", "all-pairs", "output-code", "jointboost",
+    "structboost",
+)  # fmt: skip
 
 
 def models():

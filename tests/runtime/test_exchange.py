@@ -14,6 +14,7 @@ from numpy.testing import assert_array_equal
 from distboost.data.blocks import BinnedRows
 from distboost.kernels import gains
 from distboost.rows.messages import (
+    NO_SPLITS,
     Expansion,
     HistogramQuestion,
     Root,
@@ -48,7 +49,7 @@ LAYOUT = Layout(np.full(D, 5), K, K, "float64")
 STATISTIC = Residuals(MarginWeights(0.5))
 ROOT = Root(np.arange(D), STATISTIC, None, 0.0, 4, SplitRules(gains.CODEWORD, 1, 0.0))
 EXPANSION = Expansion(np.arange(D), ROOT)
-QUESTION = HistogramQuestion(RootQuestion(STATISTIC, Scale(0.7, 20), None, 0.0), Splits.empty(), EXPANSION)
+QUESTION = HistogramQuestion(RootQuestion(STATISTIC, Scale(0.7, 20), None, 0.0), NO_SPLITS, EXPANSION)
 PARTS = OwnedFeatures(0, 0, 1, 1), OwnedFeatures(1, 1, 4, 2)  # of two sessions
 
 

@@ -12,6 +12,7 @@ from numpy.testing import assert_array_equal
 from distboost import registry
 from distboost.kernels import gains
 from distboost.model.create import new_ensemble
+from distboost.rows.messages import NO_SPLITS
 from distboost.rows.scales import bits_to_lose
 from distboost.runtime.local import LocalRuntime
 from distboost.runtime.whole_trees import WholeTrees
@@ -132,7 +133,7 @@ def test_an_update_asked_again_answers_the_same_and_moves_nothing(runtime, probl
         assert_array_equal(ours, theirs)
     assert_array_equal(sums, other.sums(HitsAndMisses(WEIGHTING), same.leaves))
     # Another round is another update.
-    moved, _, _ = update(replace(question, round=question.round + 1, splits=question.splits.empty()))
+    moved, _, _ = update(replace(question, round=question.round + 1, splits=NO_SPLITS))
     assert not np.array_equal(moved.sums, partial.sums)
     rows.close()
     other.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from distboost import registry
+from distboost import GDMCBoostClassifier, registry
 from distboost.algorithms import mcboost, tables
 from distboost.algorithms.solvers import linesearch
 from distboost.kernels import gains
@@ -80,8 +81,12 @@ FAMILIES = {
     "pairs of classes": Family("aoso-logitboost", {}, STUMPS, leaf_sums=0),
     "colorings": Family("adaboost-ecc"),
     "every code": Family("adaboost-mo", {}, STUMPS, 2 ** (K - 1) - 1, 2 ** (K - 1) - 1, leaf_sums=0),
+    "pairs": Family("all-pairs", {}, STUMPS, K * (K - 1) // 2, K * (K - 1) // 2, leaf_sums=0, light=5),
+    "random code": Family("output-code", {}, STUMPS, 2 ** (K - 1) - 1, 2 ** (K - 1) - 1, leaf_sums=0),
     "gentle": Family("gentle-adaboost", {}, STUMPS, K, K, leaf_sums=0),
+    "shared stumps": Family("jointboost", leaf_sums=0),
     "gradient": Family("gradboost"),
+    "linear programs": Family("structboost", begun=False, leaf_sums=0, more_sums="coefficient_passes"),
     "totally corrective": Family("multiboost", {"nu": 0.01}, begun=False, more_sums="coefficient_passes"),
 }
 
@@ -315,3 +320,19 @@ def test_sums_take_an_accumulator_per_thread(n_threads, problem, monkeypatch):
     np.testing.assert_allclose(T.sum(axis=2), hits, rtol=1e-12)
     np.testing.assert_allclose(T.sum(axis=1), misses, rtol=1e-12)
     runtime.close()
+
+
+def test_python_calls_of_a_round(problem):
+    """Of few rows, a round takes as long as its Python, if one thread has them all in memory."""
+    X, y, _ = problem
+    taken = []
+    for n_rounds in (4, 4, 12):  # the first compiles kernels or loads them
+        model = GDMCBoostClassifier(n_estimators=n_rounds, max_depth=3, calibration=None, n_jobs=1)
+        calls = Counter()
+        sys.setprofile(lambda frame, event, argument, calls=calls: calls.update([event]))
+        try:
+            model.fit(X, y)
+        finally:
+            sys.setprofile(None)
+        taken.append(calls["call"])
+    assert taken[2] - taken[1] <= 8 * 190

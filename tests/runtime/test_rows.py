@@ -258,7 +258,7 @@ def test_parts_of_an_answer_combine_in_any_order():
         Reduced(np.array([0, 0]), np.array([1.0]), Best(np.inf, 1, ())),
     ]
     for first, *others in itertools.permutations(parts):
-        whole = first.copied()
+        whole = first
         for other in others:
             whole = whole.combined(other)
         assert whole.sums.tolist() == [111, 222]

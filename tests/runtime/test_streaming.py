@@ -24,7 +24,7 @@ from distboost.io.ahead import STEP, n_loaded
 from distboost.rows.messages import NO_SPLITS, HistogramQuestion, RootQuestion, Splits
 from distboost.rows.scales import Scale
 from distboost.runtime import holdings
-from distboost.runtime.block import Key
+from distboost.runtime.block import Grown, Key
 from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.shard import Shard
 from distboost.runtime.streaming import window as window_module
@@ -211,7 +211,7 @@ def test_a_block_keeps_what_was_changed(scratch):
     block = streamed.open()
     block.scores[:] = 1.5
     block.changed.add("scores")
-    block.start_tree(np.arange(N) % 2 == 0)
+    block.start_tree(np.arange(0, N, 2), Grown(is_gathered=False))
     of_node = Splits.of([(0, 1, 4, False, 1, 2)])
     block.split(of_node, MISSING_BIN)
     block.buffer("statistics", (N, 8), np.int64, overwrite=True)[:] = np.arange(8)
@@ -273,7 +273,7 @@ def test_an_array_that_stays_in_memory_is_not_written(scratch):
     block = streamed.open(["order"])
     assert block.loaded == {"order"}
     assert_array_equal(block.order, order)
-    block.start_tree(np.arange(N) % 2 == 0)
+    block.start_tree(np.arange(0, N, 2), Grown(is_gathered=False))
     streamed.put_back(block)
     assert_array_equal(streamed.open().order, np.arange(0, N, 2))
     assert scratch.loaded == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from distboost import (
     registry,
@@ -53,7 +53,7 @@ def test_scores_minimise_the_loss_that_their_probabilities_expect(name):
     assert_allclose(slopes, 0, atol=1e-8)
 
 
-@pytest.mark.parametrize("name", ["one-vs-all", "adaboost-mh", "gentle-adaboost", "rebel"])
+@pytest.mark.parametrize("name", ["one-vs-all", "adaboost-mh", "gentle-adaboost", "jointboost", "rebel"])
 def test_probabilities_of_a_binary_problem_for_each_class(name):
     """A score of F has the odds e^(2 F) that the exponential loss gives it; the classes' probabilities are made to sum to 1."""
     [P] = registry.algorithm(name)(n_classes=5).probabilities(SCORES[np.newaxis])
@@ -65,6 +65,19 @@ def test_probabilities_of_a_code():
     """Of K classes, two have different bits in 2^(K-2) columns: each moves their scores apart by 2 committees' scores."""
     [P] = registry.algorithm("adaboost-mo")(n_classes=5).probabilities(8 * SCORES[np.newaxis])
     assert_allclose(P, np.exp(SCORES) / np.exp(SCORES).sum())
+
+
+@pytest.mark.parametrize("name", ["all-pairs", "output-code"])
+def test_probabilities_of_columns(name):
+    """A column between two groups has half of the logarithm of their odds; of pairs, that is a difference of scores."""
+    algorithm = registry.algorithm(name)(n_classes=5)
+    code = algorithm.weighting.code
+    group = np.exp(SCORES) @ np.stack([code > 0, code < 0])
+    F = algorithm.decoded(np.log(group[0] / group[1])[np.newaxis] / 2)
+    [P] = algorithm.probabilities(F)
+    if name == "all-pairs":
+        assert_allclose(P, np.exp(SCORES) / np.exp(SCORES).sum())
+    assert_array_equal(np.argsort(P), np.argsort(SCORES))
 
 
 def test_probabilities_of_votes():

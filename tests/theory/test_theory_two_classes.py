@@ -21,8 +21,10 @@ from distboost.baselines import (
     AdaBoostMHClassifier,
     AdaBoostMOClassifier,
     AdaBoostMRClassifier,
+    AllPairsClassifier,
     GentleAdaBoostClassifier,
     OneVsAllAdaBoostClassifier,
+    OutputCodeClassifier,
     SAMMEClassifier,
 )
 from tests.theory.problems import adaboost, gentle_adaboost, two_classes
@@ -45,6 +47,8 @@ ADABOOSTS = {
     "adaboost-m2": (AdaBoostM2Classifier(calibration=None, max_depth=1), 2),
     "adaboost-mr": (AdaBoostMRClassifier(calibration=None, max_depth=1), 2),
     "adaboost-ecc": (AdaBoostECCClassifier(calibration=None), 2),
+    "all-pairs": (AllPairsClassifier(calibration=None), 2),
+    "output-code": (OutputCodeClassifier(calibration=None), 2),
     "adaboost-mo": (AdaBoostMOClassifier(calibration=None), 2),
 }
 

@@ -145,7 +145,24 @@ def class_pair(L, R):
     return between(L[m], L[r] - L[s], R[m], R[r] - R[s])
 
 
+def shared_stump(L, R, context):
+    """The best class to join those that share a stump: d^2 / w on each side of the stump, and `alone` for each other class."""
+    shares, alone = context.tolist()
+    best = 0.0
+    for c in (k for k, share in enumerate(shares) if not share):
+        value = 0.0
+        for side in (sides(L), sides(R)):
+            d = w = 0.0
+            for N, P in [*(pair for pair, share in zip(side, shares, strict=True) if share), side[c]]:
+                d, w = d + (float(P) - float(N)), w + (float(P) + float(N))
+            value += d * d / w if w > 0 else 0.0
+        value += sum(a for a, share in zip(alone, shares, strict=True) if not share)
+        best = max(best, value - alone[c])
+    return best
+
+
 PAIR = {
+    gains.SHARED_STUMP: shared_stump,
     gains.PLAUSIBLE: lambda L, R, _: on_grid(plausible(L) + plausible(R)),
     gains.RESPONSES: lambda L, R, _: between(L[1], float(L[0]), R[1], float(R[0])),
     gains.CLASS_PAIR: lambda L, R, _: class_pair(L, R),
@@ -163,6 +180,7 @@ PAIR = {
 }
 # What a node is worth unsplit, and what a split must add to it to be more than rounding.
 OWN = {
+    gains.SHARED_STUMP: lambda S, _: (0.0, 0.0),
     gains.PLAUSIBLE: lambda S, _: (on_grid(plausible(S)), 0.0),
     gains.RESPONSES: lambda S, _: (0.0, 0.0),
     gains.CLASS_PAIR: lambda S, _: (0.0, 0.0),
@@ -192,7 +210,12 @@ NAMES = {
     "newton": gains.NEWTON,
 }
 # Those of sums in which two classes of one unit each are no example.
-FURTHER = {"plausible": gains.PLAUSIBLE, "responses": gains.RESPONSES, "class pair": gains.CLASS_PAIR}
+FURTHER = {
+    "plausible": gains.PLAUSIBLE,
+    "responses": gains.RESPONSES,
+    "class pair": gains.CLASS_PAIR,
+    "shared stump": gains.SHARED_STUMP,
+}
 KINDS = pytest.mark.parametrize("kind", (NAMES | FURTHER).values(), ids=NAMES | FURTHER)
 ON_GRID = {
     gains.CODEWORD,
@@ -208,6 +231,7 @@ TWO_SIDED = {
     gains.LABEL_VOTES,
     gains.REAL_VOTES,
     gains.WHOLE_TREE,
+    gains.SHARED_STUMP,
 }  # of sums (N, P)
 
 
@@ -284,6 +308,9 @@ def context_of(rng, kind, n_sums, largest, weighted=False):
         return gains.context_of(
             (rng.choice([0.0, 0.5, 30.0]),), n_sums + weighted, 2.0**-20 if weighted else 1.0
         )
+    if kind == gains.SHARED_STUMP:
+        alone = rng.integers(0, 20 * largest, n_sums // 2)
+        return np.array([rng.permutation(n_sums // 2) < rng.integers(n_sums // 2), alone], np.float64)
     if kind != gains.WHOLE_TREE:
         return gains.NO_CONTEXT
     others = rng.integers(0, 20 * largest, (2, n_sums // 2)).astype(float)

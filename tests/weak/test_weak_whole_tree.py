@@ -170,9 +170,9 @@ def rows_of(rows, leaf):
     return np.sort(np.concatenate([first + order[slice(*spans[leaf])] for first, order, spans in found]))
 
 
-def grown(data, limits, rounds):
+def grown(data, limits, rounds, n_threads=1):
     """(rows, tree, signs, N, P) of each round, after which the tree votes with half of its best steps."""
-    runtime = LocalRuntime(2)
+    runtime = LocalRuntime(n_threads)
     rows = data.rows(runtime)
     weighting = CodeWeights(one_against_all(data.n_classes))
     rows.begin(weighting)
@@ -199,12 +199,13 @@ EVENTS = {"split", "other polarity", "flip", "keep", "constant"}
 @pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
 @pytest.mark.parametrize("max_depth", [1, 2, 3, 5])
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
-def test_trees_are_those_of_a_naive_grower(n_classes, max_depth, weighted):
+@pytest.mark.parametrize("n_threads", [1, 2], ids=["in one call", "by questions"])
+def test_trees_are_those_of_a_naive_grower(n_threads, n_classes, max_depth, weighted):
     events = Counter()
     for seed in range(5):
         data = Data(seed, n_classes, weighted=weighted)
         limits = GrowthLimits(max_depth=max_depth, min_samples_leaf=1 + 3 * (seed % 2))
-        for rows, tree, signs, N, P in grown(data, limits, 4):
+        for rows, tree, signs, N, P in grown(data, limits, 4, n_threads):
             naive = NaiveTree(data, N, P, limits)
             leaves = naive.grow(np.flatnonzero(data.weights > 0))
             events += naive.events

@@ -7,8 +7,8 @@ from distboost.estimators.factory import estimator
 from distboost.registry import ALGORITHMS
 from distboost.runtime.whole_trees import WholeTrees
 
-N_SETS, N_GROUPS = 120, 6
-OTHERS = [name for name in ALGORITHMS if name not in ("multiboost", "gd-mcboost")]
+N_SETS, N_GROUPS = 200, 8
+OTHERS = [name for name in ALGORITHMS if name not in ("multiboost", "gd-mcboost", "rebel")]
 
 
 def problem(rng):
@@ -66,7 +66,7 @@ def test_a_tree_in_one_call_equals_the_tree_by_questions(group, monkeypatch):
     monkeypatch.setattr(WholeTrees, "grow", lambda *given: grown.append(1) or grow(*given))
     for number in range(group, N_SETS, N_GROUPS):
         rng = np.random.default_rng(number)
-        name = "gd-mcboost" if number % 2 else OTHERS[number // 2 % len(OTHERS)]
+        name = ("gd-mcboost", "rebel", "gd-mcboost", OTHERS[number // 4 % len(OTHERS)])[number % 4]
         X, y, weights, categories = problem(rng)
         model = estimator(name)(n_estimators=3, calibration=None, n_jobs=1)
         known = model.get_params()

@@ -95,7 +95,8 @@ class AdaBoostMH(Algorithm):
     def _votes(self, S: np.ndarray) -> np.ndarray:
         """The leaves' votes of -1 and +1, (n_leaves, K)."""
         if self.vote == "label":
-            return one_against_all(self.n_classes)[S.argmax(axis=1)]
+            codewords: np.ndarray = one_against_all(self.n_classes)[S.argmax(axis=1)]
+            return codewords
         if self.max_depth == 1 and len(S) == 2:
             return np.outer([-1.0, 1.0], signs(S[1] - S[0]))
         return signs(S)

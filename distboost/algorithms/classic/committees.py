@@ -29,8 +29,11 @@ from distboost.kernels.gains import Gain
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
 from distboost.trees.grower import Tree, TreeGrower
-from distboost.weights.codes import CodeWeights, ColumnSides, ColumnSums, OneAgainstAll
+from distboost.weights.codes import CodeWeights, ColumnSides, ColumnSums, OneAgainstAll, exhaustive
 from distboost.weights.response import add_windows, is_precise, normalised
+
+# The most columns of a code: all ways to divide 12 classes into two groups, or all pairs of 64 classes.
+MOST_COLUMNS = 2047
 
 
 @dataclass(kw_only=True, eq=False)
@@ -92,12 +95,50 @@ class Committees(Algorithm):
         values[:, column] = f
         return Learner(tree, values)
 
+    def learn(self, rows: Rows, grow: TreeGrower) -> Round:
+        """AdaBoost in each column, with a step of its own."""
+        stumps = self.max_depth == 1
+        learners, separated = [], True
+        for column, tree in self.grow_all(rows, grow):
+            h, right, wrong, _ = self.sign_votes(rows, column, tree, stumps)
+            learners.append(self.learner(column, tree, self.step(rows, tree, column, right, wrong) * h))
+            separated &= wrong == 0
+        return Round(learners, SEPARATED if separated else "")
+
+    def step(self, rows: Rows, tree: Tree, column: int, right: float, wrong: float) -> float:
+        """α = 1/2 ln((1 - ε) / ε)."""
+        return bounded_log_ratio(right, wrong, LARGEST_RATIO) / 2
+
     def loss_of(self, losses: Losses) -> float:
         return losses.mean / self.weighting.n_columns
 
+    def decoded(self, G: np.ndarray) -> np.ndarray:
+        if self.weighting.decode is None:
+            return G
+        F = np.zeros((len(G), self.n_classes))
+        # In the order of training's sums, so that the last bits agree.
+        for column, score in zip(self.weighting.decode.T, G.T, strict=True):
+            F += score[:, None] * column
+        return F
+
     @property
     def link(self) -> Link:
-        return NormalisedSigmoids()
+        M, K = self.weighting.decode, self.n_classes
+        if M is None:
+            return NormalisedSigmoids()
+        # Where two classes have opposite codes, their scores differ by twice the committee's score, which is half of the log
+        # odds. So a difference of scores is that of the logarithms of probabilities times the mean of |M[k] - M[l]|^2 / 4.
+        distances = 2 * K * (M**2).sum() - 2 * (M.sum(axis=0) ** 2).sum()
+        return Softmax(float(distances / (4 * K * (K - 1))))
+
+
+def check_columns(n_columns: int, name: str) -> None:
+    """Raise LimitError if a code has too many columns, each of which takes a tree in each round and a score of each row."""
+    if n_columns > MOST_COLUMNS:
+        raise LimitError(
+            f"{name} needs {n_columns:,} trees in each round; the limit is {MOST_COLUMNS:,}. Use "
+            "``OneVsAllAdaBoostClassifier``, ``AdaBoostECCClassifier`` or ``OutputCodeClassifier`` with ``code='random'``."
+        )
 
 
 def _signed(sums: np.ndarray, stump: bool) -> tuple[np.ndarray, Any, Any]:
@@ -117,17 +158,6 @@ class OneVsAllAdaBoost(Committees):
 
     name: ClassVar[str] = "one-vs-all"
 
-    def learn(self, rows: Rows, grow: TreeGrower) -> Round:
-        stumps = self.max_depth == 1
-        learners, separated = [], True
-        for column, tree in self.grow_all(rows, grow):
-            h, right, wrong, _ = self.sign_votes(rows, column, tree, stumps)
-            # α = 1/2 ln((1 - ε) / ε)
-            α = bounded_log_ratio(right, wrong, LARGEST_RATIO) / 2
-            learners.append(self.learner(column, tree, α * h))
-            separated &= wrong == 0
-        return Round(learners, SEPARATED if separated else "")
-
 
 @dataclass(kw_only=True, eq=False)
 class AdaBoostMO(Committees):
@@ -138,18 +168,10 @@ class AdaBoostMO(Committees):
     """
 
     name: ClassVar[str] = "adaboost-mo"
-    most_classes: ClassVar[int] = 12
 
     def __post_init__(self) -> None:
-        if self.n_classes > self.most_classes:
-            raise LimitError(
-                f"AdaBoost.MO with {self.n_classes} classes needs 2^{self.n_classes - 1} - 1 trees in each round; the limit "
-                f"is {self.most_classes} classes. Use ``OneVsAllAdaBoostClassifier`` or ``AdaBoostECCClassifier``."
-            )
-        # The first class is -1 in every column, so that no column is the opposite of another. No column is constant.
-        columns = np.arange(1, 2 ** (self.n_classes - 1))
-        code = np.where(columns >> np.arange(self.n_classes - 1)[:, None] & 1, 1.0, -1.0)
-        code = np.concatenate([np.full((1, len(columns)), -1.0), code])
+        check_columns(2 ** (self.n_classes - 1) - 1, f"AdaBoost.MO with {self.n_classes} classes")
+        code = exhaustive(self.n_classes)
         self.weighting = CodeWeights(code, decode=code)
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
@@ -166,18 +188,6 @@ class AdaBoostMO(Committees):
         α = bounded_log_ratio(right, wrong, LARGEST_RATIO) / 2
         learners = [self.learner(c, tree, α * votes[c]) for c, tree in enumerate(trees)]
         return Round(learners, SEPARATED if wrong == 0 else "")
-
-    def decoded(self, G: np.ndarray) -> np.ndarray:
-        F = np.zeros((len(G), self.n_classes))
-        # In the order of training's sums, so that the last bits agree.
-        for column, score in zip(self.weighting.code.T, G.T, strict=True):
-            F += score[:, None] * column
-        return F
-
-    @property
-    def link(self) -> Softmax:
-        # Two classes have different codes in 2^(K-2) columns. There, their scores differ by twice the committee's score.
-        return Softmax(2 ** (self.n_classes - 2))
 
 
 @dataclass(kw_only=True, eq=False)

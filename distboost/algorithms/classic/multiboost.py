@@ -11,21 +11,19 @@ evaluation of the solver is a pass over the rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import minimize
 
-from distboost.algorithms.base import CONVERGED, LARGEST_RATIO, LEARNING_RATE, Learner, Round, parameter
+from distboost.algorithms.base import CONVERGED, LARGEST_RATIO, LEARNING_RATE, Round, parameter
+from distboost.algorithms.classic.corrective import TotallyCorrective, largest_change
 from distboost.algorithms.constraints import Interval
 from distboost.algorithms.large_margin import LargeMargin
-from distboost.errors import DataError
 from distboost.rows.interface import Rows
-from distboost.trees.grower import TreeGrower
-from distboost.trees.tree import BinnedTree
+from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.corrective import CorrectiveSlopes, Stumps
 from distboost.weights.margin import EXPONENTIAL
 
@@ -39,7 +37,7 @@ RESTARTS = 10
 
 
 @dataclass(kw_only=True, eq=False)
-class MultiBoost(LargeMargin):
+class MultiBoost(TotallyCorrective, LargeMargin):
     """MultiBoost: totally corrective boosting with direct multiclass margins.
 
     Shen & Hao, *A direct formulation for totally-corrective multi-class boosting*, CVPR 2011. Weak learners are stumps. Every
@@ -48,8 +46,6 @@ class MultiBoost(LargeMargin):
 
     Parameters
     ----------
-    loss : {"exponential", "logistic"}, default="exponential"
-        The loss that training lowers.
     nu : float, default=1e-4
         Weight of the l1 norm of the coefficients.
 
@@ -64,8 +60,6 @@ class MultiBoost(LargeMargin):
     subsample: float = parameter(1.0, Interval(Real, 0, 1, closed="right"))
 
     name: ClassVar[str] = "multiboost"
-    corrective: ClassVar[bool] = True
-    notes: ClassVar[tuple[str, ...]] = ("coefficient_passes",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -75,53 +69,25 @@ class MultiBoost(LargeMargin):
         # The slopes of the coefficients, one for each stump and class, and the loss.
         return max(super().reduction_size(2, n_rounds), (n_rounds + 1) * self.n_classes)
 
-    def check(self) -> None:
-        """Raise DataError for parameters that contradict a totally corrective step."""
-        for name in ("learning_rate", "subsample"):
-            if getattr(self, name) != 1.0:
-                raise DataError(
-                    f"``{name}`` is {getattr(self, name)}, but MultiBoost computes all coefficients from all rows in every "
-                    "round. Set it to 1, or use ``StagewiseBoostClassifier``."
-                )
-
-    def on_steps(self, steps: Sequence[Any]) -> None:
-        """Store the stumps so far, their polarities (-1: the left side is +1) and their coefficients W (T, K)."""
-        steps = [step for step in steps if len(step.values) == 2]
-        self.columns = [_stump(step.tree) for step in steps]
-        self.polarity = [1.0 if np.signbit(step.values[0, 0]) else -1.0 for step in steps]
-        self.W = np.array([np.abs(step.values[1]) for step in steps]).reshape(len(steps), self.n_classes)
-
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         found = self.steepest_stump(rows, grow)
         if found.tree.n_leaves == 1:
             return Round([])
         unit = 1.0 if self.loss == "exponential" else found.tree.weight
         # The solver leaves slopes up to SLOPE in the stumps already in use.
-        if self.slope(rows, found) <= self.nu + SLOPE * unit:
+        if self.slope(rows, found) <= self.penalty(found.tree) + SLOPE * unit:
             return Round([], CONVERGED)
-        tree = found.tree.binned
-        columns = [*self.columns, _stump(tree)]
-        polarity = np.array([*self.polarity, found.h[1]])
+        stumps = self.with_stump(found.tree.binned, found.h[1])
         before = np.concatenate([self.W, np.zeros((1, self.n_classes))])
-        W, passes = self._corrected(rows, found.tree.weight, columns, polarity, before)
+        W, passes = self._corrected(rows, found.tree, stumps, before)
         if not W[-1].any():
             return Round([], CONVERGED)
-        values = [np.outer([-p, p], w) for p, w in zip(polarity, W, strict=True)]
-        growth = np.full(len(self.weighting.initial_shifts(self.n_classes)), _spread(W - before))
-        return Round(
-            [Learner(found.tree, values[-1])],
-            notes={"coefficient_passes": passes},
-            rewritten=values[:-1],
-            growth=growth,
-        )
+        growth = np.full(len(self.weighting.initial_shifts(self.n_classes)), largest_change(W - before))
+        return self.corrected(found.tree, stumps.polarity, W, passes)._replace(growth=growth)
 
-    def _corrected(
-        self, rows: Rows, n: float, columns: list[tuple[Any, ...]], polarity: np.ndarray, W: np.ndarray
-    ) -> tuple[np.ndarray, int]:
-        """The coefficients (T, K) that minimise the loss over n rows, and the passes used; the solver starts from W."""
-        feature, split_bin, missing_left, sets = (np.array(column) for column in zip(*columns, strict=True))
-        stumps = Stumps(feature.astype(np.int64), split_bin.astype(np.int64), missing_left, sets, polarity)
-        evaluate = _Evaluation(rows, stumps, self.weighting.link, n=n, nu=self.nu, W=W)
+    def _corrected(self, rows: Rows, tree: Tree, stumps: Stumps, W: np.ndarray) -> tuple[np.ndarray, int]:
+        """The coefficients (T, K) that minimise the loss over the rows of the tree, and the passes; the solver starts from W."""
+        evaluate = _Evaluation(rows, stumps, self.weighting.link, n=tree.weight, nu=self.penalty(tree), W=W)
         # Curvatures that the solver keeps from earlier points may stall it. Then it restarts from where it stopped.
         for _ in range(RESTARTS):
             solution = minimize(
@@ -136,11 +102,6 @@ class MultiBoost(LargeMargin):
             if np.abs(_inward(solution.jac.reshape(W.shape), W)).max() <= SLOPE or solution.nit <= 1:
                 break
         return W, evaluate.passes
-
-
-def _stump(tree: BinnedTree) -> tuple[Any, ...]:
-    """Return the split of a stump: its feature, its bin, the side of missing values, and the set of the bins on the left."""
-    return tree.feature[0], tree.bin[0], tree.missing_left[0], tree.sets[0]
 
 
 def _inward(gradient: np.ndarray, W: np.ndarray) -> np.ndarray:
@@ -165,7 +126,7 @@ class _Evaluation:
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         W = x.reshape(self.W.shape)
         while True:
-            growth = _spread(W - self.W)
+            growth = largest_change(W - self.W)
             weight_shift, loss_shift = self.shifts + growth
             reduction = CorrectiveSlopes(
                 self.stumps, self.rows.n_bins, W, self.link, weight_shift, loss_shift
@@ -184,8 +145,3 @@ class _Evaluation:
         value = loss * np.exp(loss_shift) + self.nu * W.sum()
         gradient = self.nu - (slopes * np.exp(weight_shift)).ravel()
         return float(value / self.n), gradient / self.n
-
-
-def _spread(changes: np.ndarray) -> float:
-    """An upper bound of how far a difference of two scores changes, from changes (T, K) of the coefficients."""
-    return float((changes.max(axis=1) - changes.min(axis=1)).sum())

@@ -17,6 +17,7 @@ from scipy.optimize import brentq
 
 from distboost.kernels import margin
 from distboost.rows.interface import Rows
+from distboost.rows.sums import spread
 from distboost.weights.margin import LineSides, MarginWeights
 from distboost.weights.softmax import SoftmaxSlopes
 
@@ -56,10 +57,10 @@ def exact_step(T: np.ndarray, V: np.ndarray, s: float, limit: float) -> BestStep
     def balance(α: float) -> tuple[float, float]:
         sides = np.zeros(4)
         margin.table_sides(T, V, s, α, sides)
-        N, dN, P, dP = sides.tolist()
-        return _log_ratio(N, P), -s * (_ratio(dN, N) + _ratio(dP, P))
+        value, slope = _balance(*sides.tolist())
+        return value, -s * slope
 
-    width = _width(V)
+    width = spread(V)
     step = _zero(balance, limit / (s * width) if width > 0 else 0.0, 100)
     if not step.unbounded:
         return step
@@ -75,14 +76,15 @@ def exact_step_over_rows(
     Each evaluation is a reduction over the rows; there are at most 2 + NEWTON.
     """
     s = weighting.s
-    width = _width(V)
+    width = spread(V)
     flat = 0.0
 
     def balance(α: float) -> tuple[float, float]:
         nonlocal flat
-        N, dN, P, dP, flat = rows.sums(LineSides(weighting, V, α), leaves)
+        *sides, flat = rows.sums(LineSides(weighting, V, α), leaves).tolist()
+        value, slope = _balance(*sides)
         # The reduction divides P by e^(s α width) and differences of values by width.
-        return _log_ratio(N, P) - s * α * width, -s * width * (_ratio(dN, N) + _ratio(dP, P))
+        return value - s * α * width, -s * width * slope
 
     step = _zero(balance, limit / (s * width) if width > 0 else 0.0, NEWTON)
     return BestStep(step.step, step.unbounded and flat == 0)
@@ -95,7 +97,7 @@ def softmax_step(
 
     Each reduction gives the slope after eight steps.
     """
-    width = _width(V)
+    width = spread(V)
     if width == 0:
         return BestStep(0.0, False)
     mixed = 0.0
@@ -111,21 +113,12 @@ def softmax_step(
     return BestStep(step.step, step.unbounded and step.step < longest and mixed == 0)
 
 
-def _width(V: np.ndarray) -> float:
-    """The largest difference between two values of one leaf."""
-    return float((V.max(axis=1) - V.min(axis=1)).max(initial=0.0))
-
-
-def _log_ratio(N: float, P: float) -> float:
-    """ln(N / P); infinite if P is 0, minus infinity if N is 0."""
+def _balance(N: float, dN: float, P: float, dP: float) -> tuple[float, float]:
+    """ln(N / P) and minus its slope, dN / N + dP / P. The logarithm is infinite if P is 0, minus infinity if N is 0."""
+    slope = (dN / N if N > 0 else 0.0) + (dP / P if P > 0 else 0.0)
     if N <= 0:
-        return -np.inf
-    return float(np.log(N) - np.log(P)) if P > 0 else np.inf
-
-
-def _ratio(a: float, b: float) -> float:
-    """a / b; 0 if b is 0."""
-    return float(a / b) if b > 0 else 0.0
+        return -np.inf, slope
+    return float(np.log(N) - np.log(P)) if P > 0 else np.inf, slope
 
 
 def _zero(balance: Callable[[float], tuple[float, float]], largest: float, iterations: int) -> BestStep:

@@ -12,12 +12,12 @@ from itertools import pairwise
 import numpy as np
 
 from distboost.rows.messages import (
+    NO_SPLITS,
     BestSplits,
     Expanded,
     Expansion,
     HistogramQuestion,
     Root,
-    Splits,
     UpdateQuestion,
 )
 from distboost.runtime.cluster.crew import Crew
@@ -165,7 +165,7 @@ class Owners:
         expansion = Expansion(
             features, self._root, search=False, nodes=nodes, weight=self._weight, restores=True
         )
-        self._exchange(HistogramQuestion(None, Splits.empty(), expansion), parts, next(self._numbers), keep)
+        self._exchange(HistogramQuestion(None, NO_SPLITS, expansion), parts, next(self._numbers), keep)
 
     # The tree.
 
