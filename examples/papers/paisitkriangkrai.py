@@ -300,6 +300,8 @@ TABLES = (
         measure=error,
         quick=("4 classes",),
         digits=1,
+        comment="With 8 classes or more and 50 rows of each, the errors agree with the paper's within 2 %. With 20 rows of each "
+        "class they are larger, and with 4 classes, too; which 4 classes the paper has is not known.",
     ),
     Table(
         name="figure_2",
@@ -315,8 +317,8 @@ TABLES = (
         columns=("error", "MultiBoost's error", "ms per round", "MultiBoost's ms per round", "ratio"),
         quick=("4 classes",),
         digits=1,
-        comment="As in the paper, the ratio grows with the number of classes, and MultiBoost is slower by more than two orders of "
-        "magnitude from 16 classes on.",
+        comment="As in the paper, the ratio grows with the number of classes, and MultiBoost is slower by more than two orders "
+        "of magnitude from 16 classes on.",
     ),
     Table(
         name="figure_3",
@@ -338,8 +340,8 @@ TABLES = (
         columns=[f"{n} rounds" for n in SHOWN],
         quick=("glass",),
         digits=1,
-        comment="As in the paper, stage-wise boosting converges fast: after 10 and 30 rounds, it has the smallest errors or nearly "
-        "so on all four. AdaBoost.MO and MultiBoost, the fastest in the paper's figure, are not measured here.",
+        comment="As in the paper, stage-wise boosting converges fast: after 10 and 30 rounds, it has the smallest errors or "
+        "nearly so on all four. AdaBoost.MO and MultiBoost, the fastest in the paper's figure, are not measured here.",
     ),
     Table(
         name="table_IV",
@@ -410,6 +412,7 @@ TABLES = (
         columns=("error", "µs per row"),
         quick=("pendigits",),
         digits=2,
+        comment="As in the paper, AdaBoost.MO takes by far the longest, and a matrix of coefficients no longer than a code.",
     ),
 )
 
