@@ -165,6 +165,7 @@ def adaboost_of_columns(right, y, weights, code_of: Callable[[int], np.ndarray])
     M = code_of(y.max() + 1)
     z = M[y]
     F, D = np.zeros(z.shape), weights[:, None] * np.abs(z)
+    largest = np.zeros(z.shape[1])
     while True:
         D /= D.sum(axis=0)
         # A stump's sides have opposite signs, which its sum over the right side less that over the left one chooses.
@@ -172,11 +173,13 @@ def adaboost_of_columns(right, y, weights, code_of: Callable[[int], np.ndarray])
         best = np.argmax(np.abs(rise), axis=0)
         h = np.where((2 * right[best].T - 1) * rise[best, np.arange(z.shape[1])] < 0, -1.0, 1.0)
         ε = (D * (h != z)).sum(axis=0)
-        # Without an error, the least margin of a column becomes that of the error 0.01, if it is smaller.
+        # Without an error, the least margin of a column becomes that of the error 0.01, if it is smaller; of a pair, that of the
+        # mean pair, if it is larger.
         least = np.where(z == 0, np.inf, z * F).min(axis=0)
-        last = np.maximum(np.log(99) / 2 - least, 0)
+        enough = max(np.log(99) / 2, largest.mean() if code_of is all_pairs else 0)
+        last = np.maximum(enough - least, 0)
         α = np.where(ε == 0, last, np.log((1 - ε) / np.maximum(ε, 1e-300)) / 2)
-        F, D = F + α * h, D * np.exp(-α * z * h)
+        F, D, largest = F + α * h, D * np.exp(-α * z * h), largest + np.abs(α)
         yield F @ M.T
 
 

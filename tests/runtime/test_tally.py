@@ -150,7 +150,7 @@ def test_few_rows_of_a_node_wait_for_those_of_other_blocks(monkeypatch):
     ]
     for block in blocks:
         block.bins[:, 1] = 1
-        block.traits = block.traits._replace(varying=np.array([True, False, True, True]))
+        block.varying = np.array([True, False, True, True])
     features, offsets = np.arange(4), offsets_of(N_BINS, np.arange(4))
     rows = [Residuals(MarginWeights(0.5)).summands(block, block.spans[NODES], SCALE, 0.0) for block in blocks]
     waiting = Waiting(rows[0])

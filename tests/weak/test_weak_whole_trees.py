@@ -8,7 +8,7 @@ from distboost.registry import ALGORITHMS
 from distboost.runtime.whole_trees import WholeTrees
 
 N_SETS, N_GROUPS = 200, 8
-OTHERS = [name for name in ALGORITHMS if name not in ("multiboost", "gd-mcboost", "rebel")]
+OTHERS = [name for name in ALGORITHMS if name not in ("multiboost", "structboost", "gd-mcboost", "rebel")]
 
 
 def problem(rng):

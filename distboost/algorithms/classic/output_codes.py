@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -21,6 +22,7 @@ from distboost.algorithms.constraints import StrOptions
 from distboost.errors import DataError
 from distboost.kernels import random
 from distboost.rows.interface import Rows
+from distboost.rows.messages import Step
 from distboost.trees.grower import Tree
 from distboost.weights.codes import CodeWeights, all_pairs, exhaustive
 
@@ -40,14 +42,19 @@ class Coded(Committees):
     def set_code(self, code: np.ndarray) -> None:
         self.weighting = CodeWeights(code, decode=code)
 
+    @property
+    def enough(self) -> float:
+        """The least margin that is enough where a tree makes no error."""
+        return ENOUGH
+
     def step(self, rows: Rows, tree: Tree, column: int, right: float, wrong: float) -> float:
-        """α = 1/2 ln((1 - ε) / ε); without an error, what the least margin lacks to ENOUGH."""
+        """α = 1/2 ln((1 - ε) / ε); without an error, what the least margin lacks to `enough`."""
         if wrong > 0:
             return super().step(rows, tree, column, right, wrong)
         if tree.n_leaves == 1:
             return 0.0  # the round sees rows of one side alone
         # A shift is the logarithm of the column's largest weight: minus its least margin.
-        return float(np.clip(ENOUGH + rows.shifts[column], 0.0, LARGEST_RATIO / 2))
+        return float(np.clip(self.enough + rows.shifts[column], 0.0, LARGEST_RATIO / 2))
 
 
 @dataclass(kw_only=True, eq=False)
@@ -55,8 +62,9 @@ class AllPairs(Coded):
     """All pairs: AdaBoost for each pair of classes, on the rows of these two classes.
 
     Allwein, Schapire & Singer, *Reducing multiclass to binary*, JMLR, 2000. A round adds a tree for each of the K (K - 1) / 2
-    pairs, for at most 64 classes. The class with the largest sum of scores is predicted. In `min_samples_leaf`, rows of other
-    classes count.
+    pairs, for at most 64 classes. The class with the largest sum of scores is predicted. A pair that is told apart without an
+    error keeps up with the others: else their scores, which mean nothing for rows of these two classes, would outvote it. In
+    `min_samples_leaf`, rows of other classes count.
     """
 
     name: ClassVar[str] = "all-pairs"
@@ -65,6 +73,15 @@ class AllPairs(Coded):
         K = self.n_classes
         check_columns(K * (K - 1) // 2, f"AdaBoost for all pairs of {K} classes")
         self.set_code(all_pairs(K))
+        self._largest = np.zeros(self.weighting.n_columns)  # score that a row can have
+
+    @property
+    def enough(self) -> float:
+        return max(ENOUGH, float(self._largest.mean()))
+
+    def on_steps(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            self._largest += np.abs(step.values).max(axis=0)
 
 
 @dataclass(kw_only=True, eq=False)
