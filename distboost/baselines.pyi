@@ -1414,8 +1414,9 @@ class AllPairsClassifier(BoostingClassifier):
     """All pairs: AdaBoost for each pair of classes, on the rows of these two classes.
 
     Allwein, Schapire & Singer, *Reducing multiclass to binary*, JMLR, 2000. A round adds a tree for each of the K (K - 1) / 2
-    pairs, for at most 64 classes. The class with the largest sum of scores is predicted. In `min_samples_leaf`, rows of other
-    classes count.
+    pairs, for at most 64 classes. The class with the largest sum of scores is predicted. A pair that is told apart without an
+    error keeps up with the others: else their scores, which mean nothing for rows of these two classes, would outvote it. In
+    `min_samples_leaf`, rows of other classes count.
 
     Parameters
     ----------
