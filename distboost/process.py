@@ -74,7 +74,7 @@ def thresholds(environment: Mapping[str, str]) -> MallocThresholds:
     """Return the calls of `mallopt` in a process that was started with this environment.
 
     >>> thresholds({"MALLOC_MMAP_THRESHOLD_": "4194304"})
-    Thresholds(during=((-3, 1048576),), afterwards=((-3, 4194304),))
+    MallocThresholds(during=((-3, 1048576),), afterwards=((-3, 4194304),))
     """
     own, trim = (_setting(environment, name) for name in ("mmap_threshold", "trim_threshold"))
     if own is None:

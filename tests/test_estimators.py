@@ -236,18 +236,6 @@ def test_feature_names_are_kept_and_checked(digits, tmp_path):
         again.predict(frame[list("dcba")])
 
 
-def test_examples_in_docstrings():
-    from distboost.estimators import factory as estimators
-    from distboost.kernels import random, simd
-    from distboost.runtime.cluster import placement
-    from distboost.training import binning
-
-    for module in (binning, estimators, simd, random, placement):
-        results = doctest.testmod(module)
-        assert results.attempted > 0
-        assert results.failed == 0
-
-
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_every_estimator_is_documented(name, blobs):
     """Each of its parameters and attributes once, and an example that runs."""

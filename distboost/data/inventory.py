@@ -175,7 +175,7 @@ class _HeldToListing(WrapperStore[Store]):
             raise UnlikeListingError(f"was not in the store when it was listed, but is visible to {here()}")
         elif not len(found):
             raise ValueError("it is empty")  # zarr treats an empty shard as one that was never written
-        elif whole and size >= 0 and len(found) != size:
+        elif whole and size != UNKNOWN and len(found) != size:
             raise UnlikeListingError(
                 f"had {size} bytes when the store was listed, but has {len(found)} for {here()}"
             )

@@ -142,8 +142,8 @@ class Graph:
 def rounded_down(numbers: np.ndarray) -> np.ndarray:
     """Return the largest float32 numbers that are not above these: x <= number is the same for each float32 x.
 
-    >>> bool(rounded_down(np.array([0.1]))[0] < 0.1), bool(rounded_down(np.array([0.7]))[0] < 0.7)
-    (True, True)
+    >>> [float(value) <= limit for value, limit in zip(rounded_down(np.array([0.1, 0.7])), [0.1, 0.7])]
+    [True, True]
     """
     with np.errstate(over="ignore"):
         nearest = numbers.astype(np.float32)

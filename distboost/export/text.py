@@ -49,7 +49,7 @@ def export_text(model: BoostingClassifier, tree: int = 0, *, decimals: int = 3) 
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> model = AdaBoostMMClassifier(n_estimators=2, max_depth=1, calibration=None).fit(X, y)
     >>> print(export_text(model), end="")
-    |--- petal length (cm) <= 2.45, or missing (150 rows)
+    |--- petal length (cm) <= 2.450, not missing (150 rows)
     |   |--- 0: +0.549 (50 rows)
     |--- otherwise
     |   |--- 1: +0.549 (100 rows)

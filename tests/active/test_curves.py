@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import doctest
 import sys
 from types import ModuleType, SimpleNamespace
 from unittest.mock import MagicMock
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from distboost.active import LearningCurve, comparison, learning_curves, plot_curves, query
+from distboost.active import LearningCurve, learning_curves, plot_curves
 from distboost.active.curve import Point
 from distboost.errors import ArgumentError, MissingPackageError
 from tests.active.sessions import committee, learner
@@ -84,13 +83,6 @@ def test_progress_bar(problem, capsys):
     X, y = problem
     learning_curves(committee(), X, y, (X, y), n_repeats=2, max_labels=20, n_initial=20, verbose=1)
     assert "4/4" in capsys.readouterr().out
-
-
-def test_examples_in_docstrings():
-    for module in (comparison, query):
-        results = doctest.testmod(module)
-        assert results.attempted > 0
-        assert results.failed == 0
 
 
 CURVES = {

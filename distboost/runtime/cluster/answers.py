@@ -13,6 +13,7 @@ def combined(one: Any, other: Any) -> Any:
 
     Arrays and counters are added; None stands for nothing; the members of a tuple are combined one by one.
 
+    >>> from collections import Counter
     >>> combined((1, None), (2, Counter(passes=3)))
     (3, Counter({'passes': 3}))
     """

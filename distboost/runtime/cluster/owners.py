@@ -98,7 +98,7 @@ class Owners:
         """Find the best split of a node."""
         self._crew.begin("search")
         while True:
-            self._settle(next(self._numbers), expansion=None)
+            self._settle(next(self._numbers))
             found: Expanded | None = self._questions.attempt("search", dict(self._owners), node, context)
             if found is not None:
                 assert found.best is not None
@@ -116,9 +116,10 @@ class Owners:
         """Repeat attempts until all rows have contributed and all parts have been searched."""
         assert question.expansion is not None, "a histogram is wanted"
         keep = number if keep is None else keep
+        begins = parts if question.expansion.root is not None else ()
         failed: Counter[int] = Counter()
         while True:
-            self._settle(keep, question.expansion, parts)
+            self._settle(keep, begins)
             attempt = Attempt(
                 next(self._attempts), number, keep,
                 self._features,
@@ -138,8 +139,11 @@ class Owners:
             if failed[reply.unreachable] > 1:
                 self._crew.cut_off(reply.unreachable)
 
-    def _settle(self, keep: int, expansion: Expansion | None, parts: Collection[int] = ()) -> None:
-        """See that all blocks are held, and that all parts have an owner with the histograms of the open nodes."""
+    def _settle(self, keep: int, begins: Collection[int] = ()) -> None:
+        """See that all blocks are held, and that all parts have an owner with the histograms of the open nodes.
+
+        Parts that begin a tree need none.
+        """
         while True:
             self._crew.settle()
             there = {session.id for session in self._crew.sessions if session.keys}
@@ -148,8 +152,7 @@ class Owners:
                 return
             for n in lost:
                 self._owners[n] = min(there, key=lambda id: (sum(o == id for o in self._owners.values()), id))
-            if expansion is not None and expansion.root is not None:  # it begins from nothing
-                lost = [n for n in lost if n not in parts]
+            lost = [n for n in lost if n not in begins]
             if lost and self._open:
                 self._restore(lost, keep)
 
