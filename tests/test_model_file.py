@@ -89,9 +89,9 @@ def test_round_trip_of_feature_names(blobs, tmp_path):
         again.predict(frame.rename(columns={"a": "z"}))
 
 
-def test_a_model_without_rounds(tmp_path):
-    """Nothing to learn: not one tree."""
-    X, y = np.zeros((6, 2)), [0, 1] * 3
+def test_the_smallest_model(tmp_path):
+    """One feature, and nothing to learn: not one tree."""
+    X, y = np.zeros((6, 1)), [0, 1] * 3
     model = GDMCBoostClassifier(n_estimators=3).fit(X, y)
     assert model.n_iter_ == 0
     assert_round_trip(model, X, tmp_path)
