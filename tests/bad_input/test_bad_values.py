@@ -243,7 +243,7 @@ COMPLEX, BEYOND = np.arange(N) + 1j, np.arange(N) * np.longdouble("1e400") + np.
     [
         (pd.DataFrame({"a": COMPLEX}), "'a' of X: Complex"),
         (pd.DataFrame({"a": COMPLEX.astype(object)}), "'a' of X: Complex"),
-        (np.array([[np.complex128(1j)]] * N, object), "X: Complex"),
+        (np.array([[np.complex128(1j)], *[[1.0]] * (N - 1)], object), "X: Complex"),
         (pd.DataFrame({"a": BEYOND}), "'a' of X has the number .*1e.400"),
         (BEYOND[:, np.newaxis], "X has the number .*1e.400"),
         (1 / BEYOND[:, np.newaxis], "X has the number .*1e.40"),
