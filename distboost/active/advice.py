@@ -5,9 +5,11 @@ Most of it follows from predictions for labelled rows by models that have not le
 * **The error** is that of the *audit rows*, which queries have drawn at random from the pool: they stand for it. Rows that were
   asked for because they are hard do not. The interval is that of Clopper and Pearson (1934).
 * **Agreement** is that of people who have labelled the same rows (`agreement`).
+  Each model learns from all other labels but a fifth of the audit rows.
 * **Doubted labels** follow confident learning (Northcutt, Jiang & Chuang 2021): a class is *confident* in a row if its
-  probability is at least the mean of that class's probabilities in the rows labelled so. A label is doubted if other classes are
-  confident, but its own is not the most probable of them.
+  probability is at least the mean of that class's probabilities in the rows labelled so. A label is doubted if another class is
+  confident, and eight times as probable: hard rows were asked for, so without this bar, most doubts would be of right labels.
+  The probabilities are those of the committee. Boosted trees are too sure of few rows.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from distboost.kernels.random import FOLDS, key, uniforms
 N_FOLDS = 5
 LAST = 50  # labels whose gain is measured
 FEWEST_AUDITED = 20  # with fewer audit rows, the interval is too wide to tell when to stop
-FEWEST_OF_CLASS = 5
+FEWEST_OF_CLASS = 5  # labels of a class, to judge by
+ODDS = 8  # of another class against the label
 SMALL_KAPPA = 0.6  # of people who understand classes in different ways
 COVERAGE = 0.95
 SMALL_GAIN = 0.05  # of the error: labels that lower it by less are not worth their price
@@ -58,7 +61,7 @@ class Doubt(NamedTuple):
     ----------
     row : int
     label, rather : Any
-        The label, and the class that a model without this row finds most probable among the confident ones.
+        The label, and the class that a committee without this row finds most probable among the confident ones.
     probability : float
         That of the label itself.
     """
@@ -137,12 +140,12 @@ def doubts_of(rows: np.ndarray, codes: np.ndarray, P: np.ndarray, classes: Seque
     for k in np.unique(codes):
         threshold[k] = P[codes == k, k].mean()
     confident = np.where(threshold <= P, P, -1.0)
-    best = confident.argmax(axis=1)
-    doubted = np.flatnonzero((confident.max(axis=1) >= 0) & (best != codes))
-    own = P[doubted, codes[doubted]]
+    best, own = confident.argmax(axis=1), P[np.arange(len(codes)), codes]
+    is_known = np.bincount(codes, minlength=len(classes))[codes] >= FEWEST_OF_CLASS
+    doubted = np.flatnonzero((best != codes) & (confident.max(axis=1) >= ODDS * own) & is_known)
     return [
-        Doubt(int(rows[i]), classes[codes[i]], classes[best[i]], float(P[i, codes[i]]))
-        for i in doubted[np.argsort(own, kind="stable")]
+        Doubt(int(rows[i]), classes[codes[i]], classes[best[i]], float(own[i]))
+        for i in doubted[np.argsort(own[doubted], kind="stable")]
     ]
 
 
@@ -157,7 +160,10 @@ class Evidence(NamedTuple):
     classes : ndarray of shape (n_classes,)
     is_audited : ndarray of shape (n,), bool
     P : ndarray of shape (n, n_classes), float64
-    before : ndarray of shape (n, n_classes), float64, or None
+        By committees that have not learned from a fifth of the labels.
+    wrong : int
+        Audit rows that final models predict wrongly that have not learned from a fifth of the audit rows.
+    wrong_before : int or None
         By models that have not learned from the last labels, either.
     """
 
@@ -166,32 +172,33 @@ class Evidence(NamedTuple):
     classes: np.ndarray
     is_audited: np.ndarray
     P: np.ndarray
-    before: np.ndarray | None
+    wrong: int
+    wrong_before: int | None
 
     @classmethod
-    def of(cls, trainer: CommitteeTrainer, ledger: Ledger, seed: int) -> Evidence:
+    def of(cls, final: CommitteeTrainer, committee: CommitteeTrainer, ledger: Ledger, seed: int) -> Evidence:
         """Fit the models."""
         rows, labels = np.array(ledger.rows, np.int64), np.array(ledger.labels)
+        P, classes = committee.held_out(folds_of(rows, labels, seed), len(rows))
+        codes = np.searchsorted(classes, labels)
         is_audited = np.isin(rows, list(ledger.audited))
-        folds = folds_of(rows, labels, seed)
-        P, classes = trainer.held_out(folds, len(rows))
-        before = None
-        if len(rows) > 2 * LAST and is_audited.any():
-            before, _ = trainer.held_out(folds, len(rows) - LAST)
-        return cls(rows, np.searchsorted(classes, labels), classes, is_audited, P, before)
+        folds = np.full(len(rows), -1)
+        folds[is_audited] = folds_of(rows[is_audited], labels[is_audited], seed)
 
-    def n_wrong(self, P: np.ndarray) -> int:
-        """Return the number of audit rows that P predicts wrongly."""
-        return int(np.count_nonzero((P.argmax(axis=1) != self.codes)[self.is_audited]))
+        def wrong(n: int) -> int:
+            predicted = final.held_out(folds, n)[0].argmax(axis=1)
+            return int(np.count_nonzero((predicted != codes)[is_audited]))
+
+        before = wrong(len(rows) - LAST) if len(rows) > 2 * LAST and is_audited.any() else None
+        return cls(rows, codes, classes, is_audited, P, wrong(len(rows)), before)
 
 
 def advised(found: Evidence, ledger: Ledger) -> Advice:
     """Return the advice that follows."""
     n, error, gain = int(found.is_audited.sum()), None, None
     if n:
-        wrong = found.n_wrong(found.P)
-        error = ErrorEstimate(wrong / n, *interval(wrong, n), n)
-        gain = None if found.before is None else (found.n_wrong(found.before) - wrong) / n
+        error = ErrorEstimate(found.wrong / n, *interval(found.wrong, n), n)
+        gain = None if found.wrong_before is None else (found.wrong_before - found.wrong) / n
     doubts = doubts_of(found.rows, found.codes, found.P, found.classes.tolist())
     agreement, conflicts = agreements_of(ledger.opinions), ledger.conflicts
     steps = [

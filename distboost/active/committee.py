@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.exceptions import NotFittedError
 
+from distboost.active.forest import FORESTS, with_categories
 from distboost.active.ledger import Ledger
 from distboost.active.pool import Pool
 from distboost.active.seeds import read_seeds
@@ -150,18 +151,19 @@ class CommitteeTrainer:
         return self._committee
 
     def held_out(self, folds: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the probabilities of the classes by ensembles that have not learned from a row's fold.
+        """Return the probabilities of the classes by classifiers that have not learned from a row's fold.
 
         Parameters
         ----------
         folds : ndarray of shape (n_taught,), int64
+            -1: a row that all learn from.
         n : int
             They learn from the seeds and the first n rows taught only.
 
         Returns
         -------
         P : ndarray of shape (n_taught, n_classes), float64
-            0 for classes that the other folds lack.
+            0 for classes that the other folds lack, and for rows of no fold.
         classes : ndarray of shape (n_classes,)
         """
         if not self.can_train:
@@ -170,23 +172,33 @@ class CommitteeTrainer:
         X, y = self._working_set(len(folds)), np.array(self._labels())
         classes, of_all = np.unique(y), np.append(np.full(n_seeds, -1), folds)
         P = np.zeros((len(folds), len(classes)))
-        for fold in np.unique(folds):
-            weights = ((of_all != fold) & (np.arange(len(y)) < n_seeds + n)).astype(float)
-            learned = set(y[weights > 0].tolist())
-            if len(learned) > 1:
-                model = adjusted(
-                    clone(self._home),
-                    calibration=None,
-                    checkpoint=None,
-                    class_weight=_weights_of(learned, self._home.class_weight),
-                    verbose=0,
-                )
-                model.client = IN_PROCESS
-                model.fit(X, y, sample_weight=weights)
+        for fold in np.unique(folds[folds >= 0]):
+            learned = (of_all != fold) & (np.arange(len(y)) < n_seeds + n)
+            if len(set(y[learned].tolist())) > 1:
+                model, rows = self._fitted_to(X, y, learned)
                 own = np.flatnonzero(folds == fold)
                 columns = np.searchsorted(classes, model.classes_)
-                P[np.ix_(own, columns)] = model.predict_proba(X)[n_seeds + own]
+                P[np.ix_(own, columns)] = model.predict_proba(rows)[n_seeds + own]
         return P, classes
+
+    def _fitted_to(self, X: NearInput, y: np.ndarray, learned: np.ndarray) -> tuple[Any, Any]:
+        """Return a classifier that has learned from some of the rows, uncalibrated, and all rows as it takes them."""
+        if not isinstance(self._estimator, BoostingClassifier):
+            return self._classifier().fit(X.data[learned], y[learned]), X.data
+        model: Any = clone(self._estimator)
+        weights = _weights_of(set(y[learned].tolist()), model.class_weight)
+        adjusted(model, calibration=None, checkpoint=None, class_weight=weights, verbose=0)
+        model.client = IN_PROCESS
+        return model.fit(X, y, sample_weight=learned.astype(float)), X
+
+    def _classifier(self) -> Any:
+        """Return the classifier of scikit-learn, with a seed, unfitted."""
+        committee = clone(self._estimator)
+        if committee.get_params().get("random_state", 0) is None:
+            committee.set_params(random_state=self._random_state)
+        if type(committee) in FORESTS and self.pool.categorical:
+            return with_categories(committee, self.pool.categorical)
+        return committee
 
     def _grown(self, quiet: bool) -> Any:
         """Return a committee that repeats the runs that the log has, whoever made them, and makes another if more was taught."""
@@ -208,10 +220,7 @@ class CommitteeTrainer:
         X, y = self._working_set(n), np.array(self._ledger.seed_labels + self._ledger.labels[:n])
         if isinstance(self._estimator, BoostingClassifier):
             return self._boosted(self._estimator, X, y, quiet)
-        committee = clone(self._estimator)
-        if committee.get_params().get("random_state", 0) is None:
-            committee.set_params(random_state=self._random_state)
-        return committee.fit(X.data, y)
+        return self._classifier().fit(X.data, y)
 
     def _boosted(self, estimator: BoostingClassifier, X: NearInput, y: np.ndarray, quiet: bool) -> Any:
         """Return an ensemble trained on these rows: a new one, or the last one with more rounds.

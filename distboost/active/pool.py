@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from distboost.data.categories import resolved
 from distboost.data.checks import InfiniteValue, as_numbers, check_finite
 from distboost.data.source import Source, load
 from distboost.errors import DataError
@@ -38,6 +39,8 @@ class Pool:
         The names of the features.
     labels : mapping of int to tuple
         The labels of such columns. The rows that are scored have codes in their place, those that are taken the labels.
+    categorical : tuple of int
+        The columns that have categories.
     """
 
     def __init__(self, X: Any, categorical_features: Any = "from_dtype"):
@@ -55,6 +58,8 @@ class Pool:
                 f"{self.source.place} has the shape {self.source.shape}, expected (rows, features), at least 1 of each."
             )
         self.n_rows, self.n_features = self.source.shape
+        named = resolved(categorical_features, self.n_features, self.names)
+        self.categorical = tuple(sorted({*named, *self.labels}))
         self.place = self.source.place
         if self.source.array is not None:
             as_numbers(self.source.array[:1], "pool")  # raises DataError unless it holds numbers

@@ -567,7 +567,7 @@ class QueryByCommittee(Lessons):
     def advice(self) -> Advice:
         """Return what the labels so far tell: the error, labels that may be wrong, and what to do next.
 
-        It takes ten fits of the final model.
+        It takes five fits of the committee, and up to ten of the final model.
 
         Returns
         -------
@@ -579,7 +579,8 @@ class QueryByCommittee(Lessons):
             If labels of fewer than two classes were taught.
         """
         self._keep_up()
-        return advised(Evidence.of(self._final_trainer, self.ledger, self.random_state), self.ledger)
+        evidence = Evidence.of(self._final_trainer, self._trainer, self.ledger, self.random_state)
+        return advised(evidence, self.ledger)
 
     def _size(self, n: int | None, by: str | None) -> int:
         """Return the number of rows to ask for."""

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import entr
 
-from distboost.active.forest import FORESTS, ForestCommittee
+from distboost.active.forest import ForestCommittee, is_forest
 from distboost.algorithms.base import Algorithm
 from distboost.algorithms.gamble import GAMBLE
 from distboost.errors import DataError
@@ -129,7 +129,7 @@ def committee_of(estimator: Any) -> Committee:
     """Return the committee of a fitted estimator."""
     if isinstance(estimator, BoostingClassifier):
         return Boosted(algorithm_of(estimator, estimator.n_classes_), estimator.learned_.ensemble)
-    return ForestCommittee.of(estimator) if type(estimator) in FORESTS else Classifier(estimator)
+    return ForestCommittee.of(estimator) if is_forest(estimator) else Classifier(estimator)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 from distboost import GDMCBoostClassifier
 from distboost.active import QueryByCommittee, resume
@@ -73,6 +74,16 @@ def test_wrong_labels_are_doubted():
     assert [doubt.probability for doubt in doubts] == sorted(doubt.probability for doubt in doubts)
     assert all(doubt.label == labels[doubt.row] != doubt.rather for doubt in doubts)
     assert f"at {len(doubts)} labels" in found.advice().next_steps[0]
+
+
+def test_right_labels_are_hardly_doubted():
+    """Though the rows asked for are the hard ones."""
+    X, y = load_digits(return_X_y=True)
+    found = QueryByCommittee(None, X, batch_size=25)
+    while len(found.labelled_) < 300:
+        rows = found.query()
+        found.teach(rows, y[rows])
+    assert len(found.advice().doubts) <= 3
 
 
 def test_models_of_the_folds_weigh_classes():

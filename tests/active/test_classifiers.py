@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import zarr
 from numpy.testing import assert_array_equal
@@ -14,6 +15,7 @@ from sklearn.ensemble import BaggingClassifier, ExtraTreesClassifier, RandomFore
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from distboost import GDMCBoostClassifier, load
@@ -73,6 +75,34 @@ def test_a_forest_has_the_probabilities_that_scikit_learn_computes(forest, dtype
     )
     for tree, member in zip(fitted.estimators_, committee.members(X), strict=True):
         assert_array_equal(member, tree.predict_proba(X))
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_a_forest_at_the_end_of_a_pipeline(sparse, problem):
+    X, y = problem
+    X = np.round(2 * X)
+    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=sparse)
+    fitted = make_pipeline(encoder, ExtraTreesClassifier(10, random_state=0)).fit(X[:150], y[:150])
+    committee = committee_of(fitted)
+    assert not isinstance(committee, Classifier)
+    assert_array_equal(committee.scores(X), fitted.predict_proba(X))
+    trees = fitted[-1].estimators_
+    for tree, member in zip(trees, committee.members(X), strict=True):
+        assert_array_equal(member, tree.predict_proba(fitted[0].transform(X)))
+
+
+@pytest.mark.parametrize("kind", ["frame", "codes"])
+def test_categories_have_no_order_for_a_forest(kind):
+    """Of 24 letters, every other one is of the same class."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 24, (800, 3))
+    y = codes[:, 0] % 2
+    pool = pd.DataFrame(np.array(list("abcdefghijklmnopqrstuvwx"))[codes], dtype="category")
+    named = "from_dtype" if kind == "frame" else [0, 1, 2]
+    final = GDMCBoostClassifier(n_estimators=2, categorical_features=named)
+    found = QueryByCommittee(None, pool if kind == "frame" else codes.astype(float), final=final)
+    found.teach(range(200), y[:200])
+    assert np.mean(found.estimator_.predict(codes) == y) > 0.98
 
 
 def test_equally_useful_rows_are_asked_for_in_random_order(tmp_path):
