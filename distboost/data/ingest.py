@@ -176,6 +176,14 @@ def joined_edges(edges: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([np.empty(0), *edges]), offsets
 
 
+def bins_of_zero(edges: list[np.ndarray], categories: Mapping[int, Categories]) -> np.ndarray:
+    """Return the bin of 0 of each feature, (n_features,) uint8."""
+    zeros, out = np.zeros((1, len(edges))), np.empty((1, len(edges)), np.uint8)
+    binning.bin_rows(zeros, *joined_edges(edges), out)
+    put_bins(zeros, categories, 0, out)
+    return out[0]
+
+
 def split_edges(edges: np.ndarray, offsets: np.ndarray) -> list[np.ndarray]:
     """Return the edges of each feature; `edges` holds them one after another."""
     return [edges[a:b] for a, b in pairwise(offsets)]

@@ -6,6 +6,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from distboost.rows.stored_bins import StoredBins
+
 
 class BlockRows(Protocol):
     """Some rows of the training or evaluation data, in memory, with the state that boosting keeps of them.
@@ -19,6 +21,8 @@ class BlockRows(Protocol):
     n_rows, n_classes : int
         n and K.
     bins : ndarray of shape (n, D), uint8
+        Made anew each time if not all are held.
+    held : ndarray of shape (n, D), uint8, or StoredBins
     labels : ndarray of shape (n,), int32
         Class indices.
     weights : ndarray of shape (n,), float64
@@ -43,9 +47,12 @@ class BlockRows(Protocol):
     first: int
     n_rows: int
     n_classes: int
-    bins: np.ndarray
     spans: np.ndarray
     changed: set[str]
+    held: np.ndarray | StoredBins
+
+    @property
+    def bins(self) -> np.ndarray: ...
 
     @property
     def labels(self) -> np.ndarray: ...

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from distboost.kernels import stored_bins
 from distboost.kernels.histogram import (
     FEWEST_ROWS,
     LARGEST,
@@ -20,6 +21,7 @@ from distboost.kernels.histogram import (
     tile_for,
     wide_histogram,
 )
+from distboost.rows.stored_bins import StoredBins
 
 
 class Summands(NamedTuple):
@@ -27,7 +29,7 @@ class Summands(NamedTuple):
 
     Attributes
     ----------
-    bins : ndarray of shape (n, D), uint8
+    bins : ndarray of shape (n, D), uint8, or StoredBins
     order : ndarray of shape (r,), int32
     spans : ndarray of shape (m, 2), int32
         Node m has the rows ``order[spans[m, 0]:spans[m, 1]]``.
@@ -45,7 +47,7 @@ class Summands(NamedTuple):
         Their number, if the vectors are single numbers.
     """
 
-    bins: np.ndarray
+    bins: np.ndarray | StoredBins
     order: np.ndarray
     spans: np.ndarray
     vectors: np.ndarray
@@ -85,9 +87,21 @@ def add_histograms(summands: Sequence[Summands], target: Target, weight_factor: 
     weight_factor : float
         Rows' own weights are summed in units of 1/weight_factor; 0: they are not summed.
     """
-    if tile_rows := rows_of_tile(summands):
+    stored = [some for some in summands if isinstance(some.bins, StoredBins)]
+    if stored:
+        dense = [some for some in summands if not isinstance(some.bins, StoredBins)]
+        if dense:
+            add_histograms(dense, target, weight_factor)
+            target = target._replace(fresh=False)
+        _add_stored(stored, target, weight_factor)
+    elif tile_rows := rows_of_tile(summands):
         _add_narrow(summands, target, tile_rows)
-        return
+    else:
+        _add_dense(summands, target, weight_factor)
+
+
+def _add_dense(summands: Sequence[Summands], target: Target, weight_factor: float) -> None:
+    """Add int64 vectors, or single numbers."""
     features, offsets, slots, pool = target.cleared()
     for some in summands:
         rows = some.bins, some.order, *np.ascontiguousarray(some.spans.T)
@@ -97,6 +111,30 @@ def add_histograms(summands: Sequence[Summands], target: Target, weight_factor: 
             class_histogram(
                 *rows, some.classes, some.vectors, some.weights, weight_factor, some.n_classes, features, offsets, slots, pool
             )  # fmt: skip
+
+
+def _add_stored(summands: Sequence[Summands], target: Target, weight_factor: float) -> None:
+    """Add vectors of rows of which only some bins are stored."""
+    features, offsets, slots, pool = target.cleared()
+    if not len(features):
+        return
+    first = features[0]
+    totals = pool[slots, offsets[first] : offsets[first + 1]].sum(axis=1)  # of the rows that were added before
+    is_summed, span = np.zeros(len(offsets) - 1, bool), features[[0, -1]] + [0, 1]
+    is_summed[features] = True
+    usual = None
+    for some in summands:
+        assert isinstance(some.bins, StoredBins)
+        usual = some.bins.usual
+        rows = *some.bins.rows, some.order, *np.ascontiguousarray(some.spans.T)
+        places = is_summed, span, offsets, slots, pool, totals
+        if some.classes is None:
+            stored_bins.add_stored(*rows, some.vectors, *places)
+        else:
+            stored_bins.add_stored_by_class(
+                *rows, some.classes, some.vectors, some.weights, weight_factor, some.n_classes, *places
+            )
+    stored_bins.complete(features, usual, totals, offsets, slots, pool)
 
 
 def _add_narrow(summands: Sequence[Summands], target: Target, tile_rows: int) -> None:

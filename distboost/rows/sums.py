@@ -248,7 +248,7 @@ class Statistic(ABC):
     def summands(self, block: BlockRows, spans: np.ndarray, scale: Scale, weight_factor: float) -> Summands:
         """Return what the histograms of nodes sum; `spans`, (m, 2) int32, say where the rows of each are in ``block.order``."""
         largest = math.inf if self.wide else self.largest(block, scale, weight_factor)
-        return Summands(block.bins, block.order, spans, block.kept("statistics"), block.varying, largest)
+        return Summands(block.held, block.order, spans, block.kept("statistics"), block.varying, largest)
 
 
 @dataclass(frozen=True)
@@ -278,7 +278,7 @@ class ClassStatistic(Statistic):
     def summands(self, block: BlockRows, spans: np.ndarray, scale: Scale, weight_factor: float) -> Summands:
         numbers, classes = block.kept(NUMBERS), self.classes(block)
         return Summands(
-            block.bins,
+            block.held,
             block.order,
             spans,
             numbers,

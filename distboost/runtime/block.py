@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from distboost.data.blocks import AnyRows, ones
+from distboost.data.blocks import AnyRows, BinnedRows, ones
 from distboost.data.memory import empty, zeros
-from distboost.kernels import partition, sampling
+from distboost.kernels import partition, sampling, stored_bins
 from distboost.kernels.digest import digest_of
 from distboost.kernels.histogram import varying_features
 from distboost.rows.messages import NO_SETS, NO_SPLITS, Splits
+from distboost.rows.stored_bins import StoredBins
 from distboost.trees.tree import BinnedTree, numbered
 
 
@@ -137,6 +138,8 @@ class Block:
         The arrays in memory that are kept between questions.
     changed, loaded : set of str
         The names of buffers that have been written to, and of those that were stored.
+    held : ndarray of shape (n, D), uint8, or StoredBins
+        The bins: all, or those that are not usual.
     round : int
         The last round whose steps were added to the scores.
     grown : Grown or None
@@ -159,8 +162,8 @@ class Block:
     ):
         self._rows = rows
         self.first = rows.first
-        self.bins = np.ascontiguousarray(rows.bins)  # kernels read it by its address
-        self.n_rows = len(self.bins)
+        self.held: np.ndarray | StoredBins = np.ascontiguousarray(rows.bins)  # kernels read it by its address
+        self.n_rows = len(rows.bins)
         self.n_classes = n_classes
         self.traits = traits = Traits.of(rows) if traits is None else traits
         self.heaviest, self.varying = traits.heaviest, traits.varying
@@ -176,6 +179,17 @@ class Block:
         self.round = 0
         self._load, self._loading = load, threading.Lock()
         self._scores = (self.n_rows, n_scores), score_dtype
+
+    @property
+    def bins(self) -> np.ndarray:
+        """All bins, (n, D) uint8: made anew each time if only some are held."""
+        return self.held.all() if isinstance(self.held, StoredBins) else self.held
+
+    def store(self, usual: np.ndarray) -> None:
+        """Hold only the bins that differ from the `usual` ones, (D,) uint8, if these are few."""
+        stored = StoredBins.of(self.bins, usual)
+        if stored is not None and isinstance(self._rows, BinnedRows):
+            self.held, self._rows = stored, self._rows._replace(bins=self.bins[:0])
 
     @cached_property
     def labels(self) -> np.ndarray:
@@ -267,10 +281,14 @@ class Block:
             grown = np.zeros((2 * n, 2), np.int32)
             grown[: len(self.spans)] = self.spans
             self.spans = grown
-        partition.split_spans(
-            self.bins, missing_bin, self.order, self.spans, splits.node, splits.feature, splits.bin,
-            splits.missing_left, splits.left, splits.right, splits.sets, np.empty(len(self.order), np.int32),
+        rest = (
+            missing_bin, self.order, self.spans, splits.node, splits.feature, splits.bin, splits.missing_left, splits.left,
+            splits.right, splits.sets, np.empty(len(self.order), np.int32),
         )  # fmt: skip
+        if isinstance(self.held, StoredBins):
+            stored_bins.split_stored(*self.held.rows, self.held.usual, *rest)
+        else:
+            partition.split_spans(self.held, *rest)
         self.changed.add("order")
 
     def grow(self, splits: Splits, missing_bin: np.ndarray) -> None:
@@ -330,7 +348,7 @@ class Block:
         """Return the nodes that are leaves, (n_leaves,) int64, and the leaf of each row in `present`, (n_present,) int32."""
         if self._leaves is None:
             tree, nodes = grown.tree()
-            self._leaves = nodes, tree.leaves_of(self.bins, grown.missing_bin, self.present)
+            self._leaves = nodes, tree.leaves_of(self, grown.missing_bin, self.present)
         return self._leaves
 
 

@@ -46,7 +46,7 @@ class Holdings:
         self._block = partial(
             Block, n_classes=layout.n_classes, n_scores=layout.n_scores, score_dtype=layout.score_dtype
         )
-        self._threads, self._allotment = threads, allotment
+        self._threads, self._allotment, self._usual = threads, allotment, layout.usual
         self._closing = ExitStack()
         self._taking = threading.Lock()
         self._n_resident = self._n_ordered = 0  # rows
@@ -84,12 +84,15 @@ class Holdings:
             with located(key):
                 rows = item() if isinstance(item, Reading) else item
                 block = self._block(rows.in_memory())
+                digest = block.digest[1]
+                if self._usual is not None:
+                    block.store(self._usual)
                 if replay is not None:
                     replay(key, block)
             self.resident[key] = block
             if advance is not None:
                 advance(block.n_rows)
-            return key, block.digest[1]
+            return key, digest
 
         def hold_streamed(key: Key, streamed: StreamedBlock) -> None:
             if replay is not None:

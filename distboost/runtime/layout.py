@@ -68,6 +68,7 @@ class Layout(NamedTuple):
     weight_scale: float = 1.0  # the power of two by which the rows' weights were multiplied
     whole_weights: bool = True  # they are whole numbers, which were not multiplied
     with_categories: tuple[int, ...] = ()  # the features whose bins are categories
+    usual: np.ndarray | None = None  # (n_features,) uint8: the bins of 0, which blocks need not store
 
     @property
     def categorical(self) -> np.ndarray:

@@ -14,6 +14,7 @@ from distboost.kernels.histogram import TILES_AT_ONCE, Target, tile_for
 from distboost.kernels.simd import padded_sums
 from distboost.rows.messages import BestSplits, GrownNodes, Root, Splits
 from distboost.rows.scales import Scale
+from distboost.rows.stored_bins import StoredBins
 from distboost.rows.summands import Summands, addresses, constant_apart, rows_of_tile, summation
 from distboost.runtime.layout import Layout
 from distboost.runtime.shard import Shard
@@ -61,6 +62,8 @@ class WholeTrees:
     def _judge(self, root: Root) -> bool:
         statistic = root.statistic
         if self._shard.threads.n > 1 or self._has_windows or self._shard.held.streamed:
+            return False
+        if any(isinstance(block.held, StoredBins) for block in self._blocks):
             return False
         if statistic is None or not statistic.sums_all_rows or root.rules is None:
             return False

@@ -15,6 +15,7 @@ import numpy as np
 from distboost.algorithms.base import Algorithm
 from distboost.data.blocks import BinnedSet
 from distboost.data.dataset import Dataset, RawDataset
+from distboost.data.ingest import bins_of_zero
 from distboost.data.profile import Profile
 from distboost.data.row_weights import WeightRule, class_weights
 from distboost.data.store.store import BinnedStore
@@ -196,6 +197,7 @@ class Staging:
             rule.scale,
             rule.whole,
             tuple(profile.categories),
+            bins_of_zero(profile.edges, profile.categories),
         )
         # The rows of a lost worker may be more than the others have room for.
         may_grow = self.runtime.on_cluster and all(data.is_stored for data in self._sets)

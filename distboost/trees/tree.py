@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from distboost.kernels import leaves, partition, update
+from distboost.kernels import leaves, partition, stored_bins, update
 from distboost.kernels.row_lanes import COLUMN_LANES, MOST_LEAVES, bound_of
 from distboost.rows.block import BlockRows
 from distboost.rows.messages import NO_SETS
+from distboost.rows.stored_bins import StoredBins
 
 MOST_GROUPS = 32  # of columns: to read more takes longer than to descend
 
@@ -34,12 +35,12 @@ class BinnedTree(NamedTuple):
                     depths[child] = depths[node] + 1  # children come after their parents
         return max(depths, default=0)
 
-    def leaves_of(self, bins: np.ndarray, missing_bin: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def leaves_of(self, block: BlockRows, missing_bin: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return the leaf that each row falls into.
 
         Parameters
         ----------
-        bins : ndarray of shape (n, D), uint8
+        block : BlockRows
         missing_bin : ndarray of shape (D,), int64
             The bin of missing values.
         rows : ndarray of shape (r,), int32
@@ -53,7 +54,9 @@ class BinnedTree(NamedTuple):
             return leaf
         missing = missing_bin[self.feature]
         groups, group = np.unique(self.feature // COLUMN_LANES, return_inverse=True)
-        if m < MOST_LEAVES and len(groups) <= MOST_GROUPS and self.bin.min() >= 0:
+        bins = block.held
+        is_dense = not isinstance(bins, StoredBins)
+        if is_dense and m < MOST_LEAVES and len(groups) <= MOST_GROUPS and self.bin.min() >= 0:
             column = COLUMN_LANES * group + self.feature % COLUMN_LANES
             bound = bound_of(self.bin, np.where(self.missing_left, 256 - missing, 0))
             nodes = np.column_stack([column, bound, self._children(m + 1, 0)]).astype(np.uint32)
@@ -64,7 +67,10 @@ class BinnedTree(NamedTuple):
         nodes = np.concatenate([nodes, np.zeros((m + 1, 3))]).astype(np.int64)
         own = np.arange(m, 2 * m + 1)  # the leaves, which are their own children
         child = np.concatenate([self._children(0, m), np.column_stack([own, own])]).astype(np.int32)
-        leaves.descend(bins, nodes, self.sets, child, rows, leaf)
+        if isinstance(bins, StoredBins):
+            stored_bins.descend_stored(*bins.rows, bins.usual, nodes, self.sets, child, rows, leaf)
+        else:
+            leaves.descend(bins, nodes, self.sets, child, rows, leaf)
         return leaf - m
 
     def _children(self, first_node: int, first_leaf: int) -> np.ndarray:
@@ -122,7 +128,7 @@ class TreeStep(NamedTuple):
         if partitioned and self.leaves is not None:
             rows, leaf = block.rows_in(self.leaves)
         else:
-            rows, leaf = block.present, self.tree.leaves_of(block.bins, missing_bin, block.present)
+            rows, leaf = block.present, self.tree.leaves_of(block, missing_bin, block.present)
         (columns,) = np.logical_or.reduce(self.values).nonzero()
         if len(columns) == 1:  # a tree of a committee, of which there are as many as columns
             update.add_to_column(block.scores, rows, leaf, self.values, columns[0])

@@ -1,0 +1,53 @@
+"""Binned rows of which most bins are those of 0: only the others are stored."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from distboost.kernels import stored_bins
+
+FEWEST_FEATURES = 256  # below, dense bins take less time
+MOST_STORED = 0.1  # of the bins: with more, they do
+
+
+class StoredBins(NamedTuple):
+    """The bins of n rows and D features that differ from the feature's usual one.
+
+    Attributes
+    ----------
+    usual : ndarray of shape (D,), uint8
+    starts : ndarray of shape (n + 1,), int64
+        Row i has the bins from starts[i] to starts[i + 1] - 1.
+    feature : ndarray of shape (m,), int32
+    value : ndarray of shape (m,), uint8
+    """
+
+    usual: np.ndarray
+    starts: np.ndarray
+    feature: np.ndarray
+    value: np.ndarray
+
+    @classmethod
+    def of(cls, bins: np.ndarray, usual: np.ndarray) -> StoredBins | None:
+        """Return the stored bins of rows, or None if too many would be stored."""
+        if bins.shape[1] < FEWEST_FEATURES:
+            return None
+        n = stored_bins.count_stored(bins, usual)
+        if n > MOST_STORED * bins.size:
+            return None
+        found = cls(usual, np.empty(len(bins) + 1, np.int64), np.empty(n, np.int32), np.empty(n, np.uint8))
+        stored_bins.store(bins, usual, *found[1:])
+        return found
+
+    @property
+    def rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The arrays that kernels read: starts, feature, value."""
+        return self[1:]
+
+    def all(self) -> np.ndarray:
+        """Return all bins, (n, D) uint8."""
+        out = np.empty((len(self.starts) - 1, len(self.usual)), np.uint8)
+        stored_bins.restore(*self.rows, self.usual, out)
+        return out
