@@ -22,10 +22,15 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "cd-mcboost": {
         "depth 3": {"max_depth": 3},
         "best first": {"max_depth": None, "max_leaf_nodes": 4},
+        "logistic": {"loss": "logistic"},
+        "mean": {"leaf": "mean", "max_depth": 3},
+        "logistic mean": {"loss": "logistic", "leaf": "mean", "max_depth": 2},
     },
     "gd-mcboost": {
         "codeword": {"leaf": "codeword", "max_depth": 2},
         "best first": {"max_depth": None, "max_leaf_nodes": 4},
+        "logistic": {"loss": "logistic", "max_depth": 3},
+        "logistic codeword": {"loss": "logistic", "leaf": "codeword", "max_depth": 2},
         "softmax": {"loss": "softmax", "max_depth": 3},
         "softmax codeword": {"loss": "softmax", "leaf": "codeword", "max_depth": 2},
         "newton": {"loss": "softmax", "leaf": "newton", "max_depth": 3},

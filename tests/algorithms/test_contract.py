@@ -51,8 +51,10 @@ def signs(F: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def mcboost_loss(model, F, y):
-    if getattr(model, "loss", "exponential") == "softmax":
+    if model.loss == "softmax":
         return (logsumexp(F, axis=1) - own(F, y)).mean()
+    if model.loss == "logistic":
+        return np.log(2) + np.logaddexp(0, others(F, y)).sum(axis=1).mean()
     return 1 + np.exp(others(F, y) / 2).sum(axis=1).mean()
 
 

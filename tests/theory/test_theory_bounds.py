@@ -113,7 +113,10 @@ def test_the_game_for_the_0_1_loss_is_won_while_the_edges_are_met(name, depth, e
 FALLING = {
     "cd-mcboost": CDMCBoostClassifier(calibration=None),
     "cd-mcboost, depth 3": CDMCBoostClassifier(calibration=None, max_depth=3),
+    "cd-mcboost, mean": CDMCBoostClassifier(calibration=None, leaf="mean", max_depth=3),
+    "cd-mcboost, logistic": CDMCBoostClassifier(calibration=None, loss="logistic"),
     "gd-mcboost, direction": GDMCBoostClassifier(calibration=None, max_depth=2),
+    "gd-mcboost, logistic": GDMCBoostClassifier(calibration=None, loss="logistic", max_depth=2),
     "gd-mcboost, codeword": GDMCBoostClassifier(calibration=None, leaf="codeword", max_depth=2),
     "gd-mcboost, half the rate": GDMCBoostClassifier(calibration=None, max_depth=2, learning_rate=0.5),
     "adaboost-mm": AdaBoostMMClassifier(calibration=None, max_depth=2),

@@ -21,6 +21,8 @@ def lead(F: np.ndarray, y: int) -> np.ndarray:
 EXPECTED = {
     "cd-mcboost": ({}, lambda F, y: np.exp(lead(F, y) / 2).sum()),
     "gd-mcboost": ({}, lambda F, y: np.exp(lead(F, y) / 2).sum()),
+    "cd-mcboost, logistic": ({"loss": "logistic"}, lambda F, y: np.log1p(np.exp(lead(F, y))).sum()),
+    "gd-mcboost, logistic": ({"loss": "logistic"}, lambda F, y: np.log1p(np.exp(lead(F, y))).sum()),
     "adaboost-mm": ({}, lambda F, y: np.exp(lead(F, y)).sum()),
     "stagewise": ({"loss": "exponential"}, lambda F, y: np.exp(lead(F, y)).sum()),
     "stagewise, logistic": ({"loss": "logistic"}, lambda F, y: np.log1p(np.exp(lead(F, y))).sum()),

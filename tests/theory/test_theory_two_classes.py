@@ -53,6 +53,17 @@ ADABOOSTS = {
 }
 
 
+def test_with_two_classes_the_logistic_losses_are_one():
+    """With two classes, there is one wrong one."""
+    X, y = two_classes()
+    how = {"calibration": None, "n_estimators": 15, "max_depth": 1}
+    expected = GDMCBoostClassifier(loss="softmax", **how).fit(X, y)
+    for estimator in (GDMCBoostClassifier, CDMCBoostClassifier):
+        model = estimator(loss="logistic", **how).fit(X, y)
+        assert_allclose(model.scores(X), expected.scores(X), rtol=1e-9, atol=1e-12)
+        assert_allclose(model.train_loss_, np.log(2) + expected.train_loss_, rtol=1e-12)
+
+
 @pytest.mark.parametrize("name", ADABOOSTS)
 def test_with_two_classes_it_is_adaboost(name):
     X, y = two_classes()
