@@ -11,7 +11,7 @@ from distboost.kernels._jit import compiled, inlined, kernel
 from distboost.kernels.exponential import exp, log1p
 from distboost.kernels.lanes import LANES
 from distboost.kernels.memory import floats, integers
-from distboost.kernels.simd_exp import is_beaten
+from distboost.kernels.simd_exp import exp_rows, is_beaten
 from distboost.kernels.simd_rows import add_times_row, put_row
 from distboost.kernels.tiles import EXPONENTIAL, LOGISTIC, tile_of, unit_of, weigh
 
@@ -385,6 +385,7 @@ def pair_slopes(scores, labels, weights, order, spans, leaves, logs, factor, val
     #     spans (nodes, 2) int32; leaves (leaves,) int64; values (leaves, K) float64; logs, steps (8,) float64
     # OUT: out (9,) int64
     n_classes = scores.shape[1]
+    t, size = tile_of(n_classes)
     z = floats(n_classes * LANES).reshape(n_classes, LANES)
     units, slopes = floats(LANES), floats(LANES)
     for c in range(LANES):
@@ -397,23 +398,29 @@ def pair_slopes(scores, labels, weights, order, spans, leaves, logs, factor, val
         for k in range(n_classes):
             for c in range(LANES):
                 z[k, c] = exp(steps[c] * largest * (v[k] - 1.0))
-        for j in range(spans[leaves[m], 0], spans[leaves[m], 1]):
-            i = order[j]
-            y = labels[i]
-            slopes[:] = 0.0
-            is_alone = True
-            for k in range(n_classes):
-                if k == y:
-                    continue
-                d = v[k] - v[y]
-                is_alone &= d < 0.0
-                x = scores[i, k] - scores[i, y]
-                # E = e^x z[k] / z[y]. t is e^x or e^-x, whichever is at most 1: it does not overflow.
-                t = exp(-abs(x))
-                own, other = (t, 1.0) if x > 0.0 else (1.0, t)
+        start, stop = spans[leaves[m]]
+        for first in range(start, stop, size):
+            n = min(size, stop - first)
+            for j in range(n):
+                i = order[first + j]
+                for k in range(n_classes):
+                    t[j, k] = -abs(scores[i, k] - scores[i, labels[i]])
+            exp_rows(t, n)
+            for j in range(n):
+                i = order[first + j]
+                y = labels[i]
+                slopes[:] = 0.0
+                is_alone = True
+                for k in range(n_classes):
+                    if k == y:
+                        continue
+                    d = v[k] - v[y]
+                    is_alone &= d < 0.0
+                    # E = e^x z[k] / z[y], x = F[i, k] - F[i, y]. t is e^x or e^-x, whichever is at most 1: it does not overflow.
+                    own, other = (t[j, k], 1.0) if scores[i, k] > scores[i, y] else (1.0, t[j, k])
+                    for c in range(LANES):
+                        slopes[c] += d * (other * z[k, c] / (own * z[y, c] + other * z[k, c]))
                 for c in range(LANES):
-                    slopes[c] += d * (other * z[k, c] / (own * z[y, c] + other * z[k, c]))
-            for c in range(LANES):
-                out[c] += times(weights[i], np.rint(slopes[c] * units[c]))
-            if not is_alone:
-                out[LANES] += times(weights[i], factor)
+                    out[c] += times(weights[i], np.rint(slopes[c] * units[c]))
+                if not is_alone:
+                    out[LANES] += times(weights[i], factor)
