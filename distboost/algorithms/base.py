@@ -166,6 +166,11 @@ class Algorithm(ABC):
         return frozenset()
 
     @property
+    def additive(self) -> bool:
+        """Whether the scores of the classes are sums over the weak learners, of what `decoded` makes of the values of each."""
+        return True
+
+    @property
     def gain(self) -> Gain | None:
         """The gain of the trees, or None if it is not known before the first round.
 

@@ -72,7 +72,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "adaboost-m2": {"one label": {"vote": "label"}, "stumps": {"max_depth": 1}},
     "adaboost-mr": {"one label": {"vote": "label"}},
     "adaboost-mo": {"depth 2": {"max_depth": 2}},
-    "all-pairs": {"depth 2": {"max_depth": 2}},
+    "all-pairs": {"sum": {"decoding": "sum", "max_depth": 2}},
     "output-code": {"exhaustive": {"code": "exhaustive"}, "matrix": {"code": SPARSE_CODE, "max_depth": 2}},
     "samme": {"depth 2": {"max_depth": 2}},
     "samme-r": {"best first": {"max_depth": None, "max_leaf_nodes": 4}},

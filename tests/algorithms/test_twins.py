@@ -162,8 +162,10 @@ def mh_of_labels(right, y, weights) -> Iterator[np.ndarray]:
         yield F
 
 
-def adaboost_of_columns(right, y, weights, code_of: Callable[[int], np.ndarray]) -> Iterator[np.ndarray]:
-    """AdaBoost in each column of a code, on the rows whose class is not 0 there; decoded by L(z) = -z."""
+def adaboost_of_columns(
+    right, y, weights, code_of: Callable[[int], np.ndarray], vote: Callable = lambda f: f
+) -> Iterator[np.ndarray]:
+    """AdaBoost in each column of a code, on the rows whose class is not 0 there; decoded by L(z) = -z, or its votes."""
     M = code_of(y.max() + 1)
     z = M[y]
     F, D = np.zeros(z.shape), weights[:, None] * np.abs(z)
@@ -182,7 +184,7 @@ def adaboost_of_columns(right, y, weights, code_of: Callable[[int], np.ndarray])
         last = np.maximum(enough - least, 0)
         α = np.where(ε == 0, last, np.log((1 - ε) / np.maximum(ε, 1e-300)) / 2)
         F, D, largest = F + α * h, D * np.exp(-α * z * h), largest + np.abs(α)
-        yield F @ M.T
+        yield vote(F) @ M.T
 
 
 def jointboost(right, y, weights) -> Iterator[np.ndarray]:
@@ -296,7 +298,14 @@ TWINS: dict[str, tuple[Callable, object]] = {
     "adaboost-m2": (partial(ranking, exact=False), baselines.AdaBoostM2Classifier(max_depth=1)),
     "adaboost-mr": (partial(ranking, exact=True), baselines.AdaBoostMRClassifier(max_depth=1)),
     "adaboost-mh, label": (mh_of_labels, baselines.AdaBoostMHClassifier(vote="label")),
-    "all-pairs": (partial(adaboost_of_columns, code_of=all_pairs), baselines.AllPairsClassifier()),
+    "all-pairs": (
+        partial(adaboost_of_columns, code_of=all_pairs, vote=lambda f: 2 / (1 + np.exp(-2 * f)) - 1),
+        baselines.AllPairsClassifier(),
+    ),
+    "all-pairs, sum": (
+        partial(adaboost_of_columns, code_of=all_pairs),
+        baselines.AllPairsClassifier(decoding="sum"),
+    ),
     "output-code": (
         partial(adaboost_of_columns, code_of=partial(random_code, seed=0)),
         baselines.OutputCodeClassifier(),

@@ -20,6 +20,7 @@ from tests.benchmarks.results import table
 SYSTEMS: list[tuple[str, dict[str, Any]]] = [
     ("one-vs-all", {}),
     ("all-pairs", {}),
+    ("all-pairs", {"decoding": "sum"}),
     ("output-code", {}),
     ("gentle-adaboost", {}),
     ("adaboost-m1", {}),

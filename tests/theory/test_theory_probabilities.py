@@ -69,15 +69,18 @@ def test_probabilities_of_a_code():
     assert_allclose(P, np.exp(SCORES) / np.exp(SCORES).sum())
 
 
-@pytest.mark.parametrize("name", ["all-pairs", "output-code"])
-def test_probabilities_of_columns(name):
+@pytest.mark.parametrize(
+    ("name", "decoding"),
+    [("all-pairs", {"decoding": "sum"}), ("all-pairs", {"decoding": "votes"}), ("output-code", {})],
+)
+def test_probabilities_of_columns(name, decoding):
     """A column between two groups has half of the logarithm of their odds; of pairs, that is a difference of scores."""
-    algorithm = registry.algorithm(name)(n_classes=5)
+    algorithm = registry.algorithm(name)(n_classes=5, **decoding)
     code = algorithm.weighting.code
     group = np.exp(SCORES) @ np.stack([code > 0, code < 0])
     F = algorithm.decoded(np.log(group[0] / group[1])[np.newaxis] / 2)
     [P] = algorithm.probabilities(F)
-    if name == "all-pairs":
+    if decoding == {"decoding": "sum"}:
         assert_allclose(P, np.exp(SCORES) / np.exp(SCORES).sum())
     assert_array_equal(np.argsort(P), np.argsort(SCORES))
 

@@ -47,7 +47,7 @@ ADABOOSTS = {
     "adaboost-m2": (AdaBoostM2Classifier(calibration=None, max_depth=1), 2),
     "adaboost-mr": (AdaBoostMRClassifier(calibration=None, max_depth=1), 2),
     "adaboost-ecc": (AdaBoostECCClassifier(calibration=None), 2),
-    "all-pairs": (AllPairsClassifier(calibration=None), 2),
+    "all-pairs": (AllPairsClassifier(calibration=None, decoding="sum"), 2),
     "output-code": (OutputCodeClassifier(calibration=None), 2),
     "adaboost-mo": (AdaBoostMOClassifier(calibration=None), 2),
 }
