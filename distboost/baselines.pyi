@@ -1422,7 +1422,8 @@ class AllPairsClassifier(BoostingClassifier):
     decoding : {"votes", "sum"}, default="votes"
         The scores of the classes. "votes": the sum of each pair's vote p - q, where p and q are the probabilities that AdaBoost's
         score f gives its two classes: p - q = tanh(f). "sum": the sum of f, as in the paper. With "sum", scores are sums over
-        trees, which SHAP values, exports and tables of trees need; but pairs that are far apart outvote those that matter.
+        trees, which SHAP values, tables of trees and exports other than ONNX need; but pairs that are far apart outvote those
+        that matter.
     max_depth : int or None, default=1
         The largest depth of a tree: 1 is a stump, whose two sides have opposite signs. Each leaf of a deeper tree has its own
         sign.

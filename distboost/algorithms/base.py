@@ -166,9 +166,9 @@ class Algorithm(ABC):
         return frozenset()
 
     @property
-    def additive(self) -> bool:
-        """Whether the scores of the classes are sums over the weak learners, of what `decoded` makes of the values of each."""
-        return True
+    def votes(self) -> np.ndarray | None:
+        """The code M, (K, n_scores), of scores M tanh(g), where g are sums over the weak learners; None: scores are such sums."""
+        return None
 
     @property
     def gain(self) -> Gain | None:

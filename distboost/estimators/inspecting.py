@@ -71,7 +71,7 @@ def leaf_values(estimator: CommonParameters) -> np.ndarray:
     """
     learned: Learned = estimator.learned_
     algorithm = algorithm_of(estimator, len(learned.classes))
-    if not algorithm.additive:
+    if algorithm.votes is not None:
         raise DataError(
             f"the scores of this ``{type(estimator).__name__}`` are no sums over trees, so that no leaf has a value for a class: "
             "``decoding`` is 'votes'. Train with ``decoding='sum'``."

@@ -120,6 +120,9 @@ SUBJECTS = [
     Subject(name, variant) for name in registry.ALGORITHMS for variant in ("", *VARIANTS.get(name, ()))
 ]
 TREES = [subject for subject in SUBJECTS if "similarity" not in subject.variant]
+OF_SUMS = [
+    subject for subject in TREES if str(subject) != "all-pairs"
+]  # its scores are votes: no sums over trees
 
 
 def sampled(subject: Subject) -> dict[str, Any]:

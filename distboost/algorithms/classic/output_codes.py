@@ -70,7 +70,8 @@ class AllPairs(Coded):
     decoding : {"votes", "sum"}, default="votes"
         The scores of the classes. "votes": the sum of each pair's vote p - q, where p and q are the probabilities that AdaBoost's
         score f gives its two classes: p - q = tanh(f). "sum": the sum of f, as in the paper. With "sum", scores are sums over
-        trees, which SHAP values, exports and tables of trees need; but pairs that are far apart outvote those that matter.
+        trees, which SHAP values, tables of trees and exports other than ONNX need; but pairs that are far apart outvote those
+        that matter.
     """
 
     decoding: str = parameter("votes", StrOptions({"votes", "sum"}))
@@ -84,8 +85,8 @@ class AllPairs(Coded):
         self._largest = np.zeros(self.weighting.n_columns)  # score that a row can have
 
     @property
-    def additive(self) -> bool:
-        return self.decoding == "sum"
+    def votes(self) -> np.ndarray | None:
+        return self.weighting.code if self.weighting.votes else None
 
     @property
     def enough(self) -> float:
