@@ -33,6 +33,7 @@ SYSTEMS: list[tuple[str, dict[str, Any]]] = [
     ("adaboost-ecc", {}),
     ("logitboost", {}),
     ("aoso-logitboost", {}),
+    ("jointboost", {}),
     ("gradboost", {}),
     ("cd-mcboost", {}),
     ("cd-mcboost", {"loss": "logistic"}),
