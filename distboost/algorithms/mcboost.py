@@ -49,6 +49,7 @@ from distboost.kernels import gains
 from distboost.kernels.gains import Gain
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
+from distboost.rows.scales import LEAF_WEIGHT_FACTOR
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.margin import (
     LOGISTIC,
@@ -322,7 +323,8 @@ class GDMCBoost(MCBoost):
 
 def _leaf_means(tree: Tree) -> np.ndarray:
     """The mean of the statistic over the rows of each leaf, (leaves,), divided by the largest."""
-    g = tree.sums[:, 0] / tree.cover.weight
+    # The weight of light rows may be rounded to 0.
+    g = tree.sums[:, 0] / np.maximum(tree.cover.weight, 1 / LEAF_WEIGHT_FACTOR)
     largest = np.abs(g).max()
     means: np.ndarray = g / largest if largest > 0 else g
     return means

@@ -149,6 +149,16 @@ def test_the_loss_falls(name, problem):
     assert (np.diff(model.train_loss_) <= 1e-8 * model.train_loss_[:-1]).all()
 
 
+@settings_and_problems(
+    {name: FALLING[name] for name in ("cd-mcboost", "cd-mcboost, logistic", "gd-mcboost, logistic")}
+)
+def test_mcboosts_risk_bounds_the_error(name, problem):
+    """Each row has the term φ(0) of its own class; each that is misclassified has one as large of another."""
+    model = FALLING[name].set_params(n_estimators=12).fit(*problem)
+    own = np.log(2) if "logistic" in name else 1.0
+    assert (model.train_error_ <= model.train_loss_ / own - 1).all()
+
+
 def test_bounded_steps_are_bounded():
     values = StagewiseBoostClassifier(calibration=None, n_estimators=5, learning_rate=1.0, max_step=0.1).fit(
         *PROBLEMS["overlap"]()
