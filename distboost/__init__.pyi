@@ -293,14 +293,19 @@ class CDMCBoostClassifier(BoostingClassifier):
     """CD-MCBoost: multiclass boosting by coordinate descent over the coordinates of the simplex codewords.
 
     Saberian & Vasconcelos, *Multiclass Boosting: Theory and Algorithms*, NIPS 2011, Algorithm 1 (left). Round t moves
-    coordinate t mod (K - 1) of the predictor by a weak learner of -1 and +1, with an exact line search. Use a multiple of
-    (K - 1) rounds, so that all coordinates are moved equally often.
+    coordinate t mod (K - 1) of the predictor by a tree, with an exact line search. Use a multiple of (K - 1) rounds, so that all
+    coordinates are moved equally often.
 
     Parameters
     ----------
+    loss : {"exponential", "logistic"}, default="exponential"
+        The paper's risk, or that of the logistic loss, which section 4 proposes for data with outliers: the mean of
+        sum_k log(1 + exp(F[i, k] - F[i, y_i])). A row weighs at most K - 1, however wrong it is.
+    leaf : {"sign", "mean"}, default="sign"
+        Output of a leaf: -1 or +1; or the mean weight of its rows along the coordinate: a regression tree, fitted to the weights
+        by least squares.
     max_depth : int or None, default=1
-        The largest depth of a tree: 1 is a stump, whose two sides have opposite signs. Each leaf of a deeper tree has its own
-        sign.
+        The largest depth of a tree: 1 is a stump. The two signs of a stump are opposite; each leaf of a deeper tree has its own.
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
     n_estimators : int, default=100
@@ -478,6 +483,8 @@ class CDMCBoostClassifier(BoostingClassifier):
     random_state: int | np.random.RandomState | None
     verbose: int
     callbacks: Sequence[Callback] | None
+    loss: Literal['exponential', 'logistic']
+    leaf: Literal['mean', 'sign']
     max_depth: int | None
     max_leaf_nodes: int | None
 
@@ -517,6 +524,8 @@ class CDMCBoostClassifier(BoostingClassifier):
         random_state: int | np.random.RandomState | None = 0,
         verbose: int = 0,
         callbacks: Sequence[Callback] | None = None,
+        loss: Literal['exponential', 'logistic'] = 'exponential',
+        leaf: Literal['mean', 'sign'] = 'sign',
         max_depth: int | None = 1,
         max_leaf_nodes: int | None = None,
     ) -> None: ...
@@ -760,10 +769,11 @@ class GDMCBoostClassifier(BoostingClassifier):
 
     Parameters
     ----------
-    loss : {"exponential", "softmax"}, default="exponential"
-        The paper's risk, or the multinomial logistic one, the mean of ln sum_k exp(F[i, k] - F[i, y_i]). Its scores are
-        logarithms of the odds, so that `predict_proba` is good without calibration, and rows with wrong labels weigh less. The
-        exponential's classes are mostly better.
+    loss : {"exponential", "logistic", "softmax"}, default="exponential"
+        The paper's risk; that of the logistic loss of section 4, the mean of sum_k ln(1 + exp(F[i, k] - F[i, y_i])); or the
+        multinomial logistic one, the mean of ln sum_k exp(F[i, k] - F[i, y_i]). With these two, the scores are logarithms of the
+        odds, so that `predict_proba` is good without calibration, and rows with wrong labels weigh less. The exponential's
+        classes are mostly better.
     leaf : {"direction", "codeword", "newton"}, default="direction"
         Output of a leaf: any direction of the margin space, which learns more per round, or one of the class codewords, as in the
         paper (use `max_depth=2`). "newton", only with loss="softmax": for each class k Newton's step for its score alone,
@@ -952,7 +962,7 @@ class GDMCBoostClassifier(BoostingClassifier):
     random_state: int | np.random.RandomState | None
     verbose: int
     callbacks: Sequence[Callback] | None
-    loss: Literal['exponential', 'softmax']
+    loss: Literal['exponential', 'logistic', 'softmax']
     leaf: Literal['codeword', 'direction', 'newton']
     l2: float
     max_depth: int | None
@@ -994,7 +1004,7 @@ class GDMCBoostClassifier(BoostingClassifier):
         random_state: int | np.random.RandomState | None = 0,
         verbose: int = 0,
         callbacks: Sequence[Callback] | None = None,
-        loss: Literal['exponential', 'softmax'] = 'exponential',
+        loss: Literal['exponential', 'logistic', 'softmax'] = 'exponential',
         leaf: Literal['codeword', 'direction', 'newton'] = 'direction',
         l2: float = 1.0,
         max_depth: int | None = 6,

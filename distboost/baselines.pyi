@@ -1414,12 +1414,16 @@ class AllPairsClassifier(BoostingClassifier):
     """All pairs: AdaBoost for each pair of classes, on the rows of these two classes.
 
     Allwein, Schapire & Singer, *Reducing multiclass to binary*, JMLR, 2000. A round adds a tree for each of the K (K - 1) / 2
-    pairs, for at most 64 classes. The class with the largest sum of scores is predicted. A pair that is told apart without an
-    error keeps up with the others: else their scores, which mean nothing for rows of these two classes, would outvote it. In
-    `min_samples_leaf`, rows of other classes count.
+    pairs, for at most 64 classes. A pair that is told apart without an error keeps up with the others: else their scores, which
+    mean nothing for rows of these two classes, would outvote it. In `min_samples_leaf`, rows of other classes count.
 
     Parameters
     ----------
+    decoding : {"votes", "sum"}, default="votes"
+        The scores of the classes. "votes": the sum of each pair's vote p - q, where p and q are the probabilities that AdaBoost's
+        score f gives its two classes: p - q = tanh(f). "sum": the sum of f, as in the paper. With "sum", scores are sums over
+        trees, which SHAP values, tables of trees and exports other than ONNX need; but pairs that are far apart outvote those
+        that matter.
     max_depth : int or None, default=1
         The largest depth of a tree: 1 is a stump, whose two sides have opposite signs. Each leaf of a deeper tree has its own
         sign.
@@ -1602,6 +1606,7 @@ class AllPairsClassifier(BoostingClassifier):
     callbacks: Sequence[Callback] | None
     max_depth: int | None
     max_leaf_nodes: int | None
+    decoding: Literal['sum', 'votes']
 
     def __init__(
         self,
@@ -1641,6 +1646,7 @@ class AllPairsClassifier(BoostingClassifier):
         callbacks: Sequence[Callback] | None = None,
         max_depth: int | None = 1,
         max_leaf_nodes: int | None = None,
+        decoding: Literal['sum', 'votes'] = 'votes',
     ) -> None: ...
 
 class AOSOLogitBoostClassifier(BoostingClassifier):

@@ -166,6 +166,11 @@ class Algorithm(ABC):
         return frozenset()
 
     @property
+    def votes(self) -> np.ndarray | None:
+        """The code M, (K, n_scores), of scores M tanh(g), where g are sums over the weak learners; None: scores are such sums."""
+        return None
+
+    @property
     def gain(self) -> Gain | None:
         """The gain of the trees, or None if it is not known before the first round.
 

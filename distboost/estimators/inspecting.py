@@ -65,9 +65,17 @@ def checked_tree(estimator: CommonParameters, tree: int, what: str) -> TreeEnsem
 
 
 def leaf_values(estimator: CommonParameters) -> np.ndarray:
-    """Return what each leaf adds to the scores of the classes, (n_leaves, n_classes) float64."""
+    """Return what each leaf adds to the scores of the classes, (n_leaves, n_classes) float64.
+
+    Raise DataError if the scores are no sums over trees.
+    """
     learned: Learned = estimator.learned_
     algorithm = algorithm_of(estimator, len(learned.classes))
+    if algorithm.votes is not None:
+        raise DataError(
+            f"the scores of this ``{type(estimator).__name__}`` are no sums over trees, so that no leaf has a value for a class: "
+            "``decoding`` is 'votes'. Train with ``decoding='sum'``."
+        )
     return algorithm.decoded(learned.ensemble.arrays()["values"])
 
 

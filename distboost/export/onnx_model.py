@@ -67,10 +67,13 @@ def onnx(model: BoostingClassifier, *, dtype: str = "float32") -> Any:
     """
     if dtype not in ("float32", "float64"):
         raise DataError(f"dtype is {dtype!r}. Pass 'float32' or 'float64'.")
-    forest = Forest.of(model, "export.onnx")
+    forest = Forest.of(model, "export.onnx", has_votes=True)
     graph = Graph(np.dtype(dtype))
     in_one = dtype == "float32" and not forest.left_codes
-    scores = graph.named("scores", _regressed(graph, forest) if in_one else _gathered(graph, forest))
+    scores = _regressed(graph, forest) if in_one else _gathered(graph, forest)
+    if forest.votes is not None:
+        scores = graph.add("MatMul", graph.add("Tanh", scores), graph.number(forest.votes.T))
+    scores = graph.named("scores", scores)
     _probabilities(graph, scores, link_of(model), type(model).__name__)
     _labels(graph, scores, model.classes_)
     return graph.model(forest, _metadata(model))
@@ -170,7 +173,7 @@ def _regressed(graph: Graph, forest: Forest) -> str:
         "TreeEnsembleRegressor",
         "X",
         domain="ai.onnx.ml",
-        n_targets=forest.n_classes,
+        n_targets=values.shape[1],
         nodes_treeids=nodes.tree.tolist(),
         nodes_nodeids=nodes.number.tolist(),
         nodes_featureids=np.maximum(nodes.feature, 0).tolist(),

@@ -103,12 +103,13 @@ def _callable(**options: Any) -> Any:
     return decorate
 
 
-# Decorates functions that kernels call. Their machine code is cached as a part of the kernel's.
-compiled: Any = _callable(**_options)
+# Decorates functions that kernels call. Their machine code is cached as a part of the kernel's. They may allocate, also where
+# the kernel itself counts no references: an option that is not named would be the caller's.
+compiled: Any = _callable(**_options, _nrt=True)
 
 _without_references: Any = {"_nrt": False}
 
-# Decorates functions that are called very often with many arrays, and neither allocate nor call what does. Otherwise Numba counts
+# Decorates functions that are called very often with many arrays, and do not allocate. Otherwise Numba counts
 # references, by atomic operations, wherever it does not see that it need not.
 uncounted: Any = _callable(**_options, **_without_references)
 

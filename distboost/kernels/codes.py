@@ -66,21 +66,27 @@ def two_classes(scores, labels, code, column, out, sides):
 
 
 @kernel
-def code_risk(scores, labels, weights, code, decode, shifts, factor, error_factor, out, largest):
+def code_risk(scores, labels, weights, code, decode, votes, shifts, factor, error_factor, out, largest):
     """Add the row weights of misclassified rows to out[0], and the weights w[i, c] to out[1 + c].
 
-    largest[c] is raised to the largest w[i, c]. The predicted class is the one with the largest ``decode @ F[i]``; if `decode`
-    is empty, the one with the largest score. Ties go to the first class.
+    largest[c] is raised to the largest w[i, c]. The predicted class is the one with the largest ``decode @ F[i]``, or, if
+    `votes`, ``decode @ tanh(F[i])``; if `decode` is empty, the one with the largest score. Ties go to the first class.
     """
     # IN: scores (n, C) float; labels (n,) int32; weights (n,) float64; code (K, C) float64 of -1, 0 and +1; decode (K, C) or
     #     (0, 0) float64; shifts (C,) float64, one per column
     # OUT: out (1 + C,) int64: out[0] in units of 1/error_factor, out[1 + c] of e^shifts[c]/factor; largest (C,) float64, in
     #      units of e^shifts[c]
     n_columns = code.shape[1]
+    f = floats(n_columns)
     for i in range(scores.shape[0]):
         if weights[i] == 0.0:
             continue
         y = labels[i]
+        for c in range(n_columns):
+            f[c] = scores[i, c]
+            if votes:
+                t = exp(-2.0 * abs(f[c]))
+                f[c] = np.copysign((1.0 - t) / (1.0 + t), f[c])
         for c in range(n_columns):
             if code[y, c] == 0.0:
                 continue
@@ -91,10 +97,10 @@ def code_risk(scores, labels, weights, code, decode, shifts, factor, error_facto
         for k in range(code.shape[0]):
             score = 0.0
             if decode.shape[0] == 0:
-                score = np.float64(scores[i, k])
+                score = f[k]
             else:
                 for c in range(n_columns):
-                    score += decode[k, c] * scores[i, c]
+                    score += decode[k, c] * f[c]
             if score > best:
                 best, chosen = score, k
         if chosen != y:

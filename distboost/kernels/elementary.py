@@ -40,6 +40,13 @@ def log_sigmoid(x: np.ndarray) -> np.ndarray:
     return found
 
 
+def tanh(x: np.ndarray) -> np.ndarray:
+    """Return the hyperbolic tangent of x, (n, K) float64."""
+    t = exp(-2 * np.abs(x))
+    found: np.ndarray = np.copysign((1 - t) / (1 + t), x)
+    return found
+
+
 def log_losses(p: np.ndarray) -> np.ndarray:
     """Return -ln p, (n,) float64, of probabilities above 0."""
     p = p.astype(np.float64)

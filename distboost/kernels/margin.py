@@ -9,8 +9,9 @@ import numpy as np
 
 from distboost.kernels._jit import compiled, inlined, kernel
 from distboost.kernels.exponential import exp, log1p
+from distboost.kernels.lanes import LANES
 from distboost.kernels.memory import floats, integers
-from distboost.kernels.simd_exp import is_beaten
+from distboost.kernels.simd_exp import exp_rows, is_beaten
 from distboost.kernels.simd_rows import add_times_row, put_row
 from distboost.kernels.tiles import EXPONENTIAL, LOGISTIC, tile_of, unit_of, weigh
 
@@ -371,3 +372,55 @@ def logistic_slopes(scores, labels, weights, order, spans, leaves, shift, factor
                         q[k] = np.rint(t * z[k] / (1.0 + t * z[k]) * shifted_factor)
                 for k in range(n_nodes):
                     out[side, y, r, k] += times(weights[i], q[k])
+
+
+@kernel
+def pair_slopes(scores, labels, weights, order, spans, leaves, logs, factor, values, steps, out):
+    """Add up the slope of the logistic loss along a tree's leaf values, after each of eight steps: see `softmax.softmax_slopes`.
+
+    A row adds the sum of u[k] (v[k] - v[y_i]) / D over k != y_i to out[c], where u[k] = E / (1 + E), E = exp(z[k] - z[y_i]) and
+    z = F[i] + steps[c] v. out[8] is that of `softmax_slopes`.
+    """
+    # IN: scores (n, K) float; labels (n,) int32; weights (n,) float64; order (r,) int32;
+    #     spans (nodes, 2) int32; leaves (leaves,) int64; values (leaves, K) float64; logs, steps (8,) float64
+    # OUT: out (9,) int64
+    n_classes = scores.shape[1]
+    t, size = tile_of(n_classes)
+    z = floats(n_classes * LANES).reshape(n_classes, LANES)
+    units, slopes = floats(LANES), floats(LANES)
+    for c in range(LANES):
+        units[c] = exp(-logs[c]) * factor
+    largest = 0.0
+    for m in range(leaves.shape[0]):
+        largest = max(largest, values[m].max() - values[m].min())
+    for m in range(leaves.shape[0]):
+        v = (values[m] - values[m].min()) / largest
+        for k in range(n_classes):
+            for c in range(LANES):
+                z[k, c] = exp(steps[c] * largest * (v[k] - 1.0))
+        start, stop = spans[leaves[m]]
+        for first in range(start, stop, size):
+            n = min(size, stop - first)
+            for j in range(n):
+                i = order[first + j]
+                for k in range(n_classes):
+                    t[j, k] = -abs(scores[i, k] - scores[i, labels[i]])
+            exp_rows(t, n)
+            for j in range(n):
+                i = order[first + j]
+                y = labels[i]
+                slopes[:] = 0.0
+                is_alone = True
+                for k in range(n_classes):
+                    if k == y:
+                        continue
+                    d = v[k] - v[y]
+                    is_alone &= d < 0.0
+                    # E = e^x z[k] / z[y], x = F[i, k] - F[i, y]. t is e^x or e^-x, whichever is at most 1: it does not overflow.
+                    own, other = (t[j, k], 1.0) if scores[i, k] > scores[i, y] else (1.0, t[j, k])
+                    for c in range(LANES):
+                        slopes[c] += d * (other * z[k, c] / (own * z[y, c] + other * z[k, c]))
+                for c in range(LANES):
+                    out[c] += times(weights[i], np.rint(slopes[c] * units[c]))
+                if not is_alone:
+                    out[LANES] += times(weights[i], factor)

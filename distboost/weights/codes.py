@@ -51,10 +51,13 @@ class CodeWeights(Weighting):
         -1, 0 and +1.
     decode : ndarray of shape (K, columns), float64, or None
         A row's predicted class is the one of largest ``decode @ F[i]``; without `decode`, of largest score.
+    votes : bool
+        Whether tanh(F[i]) takes the place of F[i] there: 2 p - 1 for each column's probability p = 1 / (1 + exp(-2 F)) of +1.
     """
 
     code: np.ndarray
     decode: np.ndarray | None = None
+    votes: bool = False
 
     @property
     def n_columns(self) -> int:
@@ -83,7 +86,7 @@ class CodeWeights(Weighting):
     ) -> None:
         decode = np.zeros((0, 0)) if self.decode is None else self.decode
         codes.code_risk(
-            block.scores, block.labels, block.weights, self.code, decode, shifts, factor, error_factor, out, largest
+            block.scores, block.labels, block.weights, self.code, decode, self.votes, shifts, factor, error_factor, out, largest
         )  # fmt: skip
 
     def log_totals(self, sums: np.ndarray, shifts: np.ndarray) -> np.ndarray:
@@ -99,6 +102,7 @@ class OneAgainstAll(CodeWeights):
 
     n_classes: int
     decode = None
+    votes = False
 
     def __init__(self, n_classes: int):
         object.__setattr__(self, "n_classes", n_classes)

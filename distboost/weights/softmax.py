@@ -1,13 +1,14 @@
-"""The multinomial logistic loss: weights, and sums for Newton's method and for line searches."""
+"""The multinomial logistic loss: weights, and sums for Newton's method; sums for line searches along logistic losses."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from distboost.kernels import softmax
+from distboost.kernels import margin, softmax
 from distboost.kernels.lanes import LANES
 from distboost.rows.block import BlockRows
 from distboost.rows.scales import Scale
@@ -111,6 +112,11 @@ class SoftmaxSlopes(Reduction):
     values: np.ndarray
     steps: np.ndarray
 
+    @property
+    def largest(self) -> float:
+        """The logarithm of the most that a row's weights sum to."""
+        return 0.0
+
     def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
         return (LANES + 1,)
 
@@ -120,10 +126,25 @@ class SoftmaxSlopes(Reduction):
         )
 
     def shift(self, shifts: Sequence[float]) -> float:
-        """The shift of the weights before a step; a row's weights sum to at most 1."""
-        return min(shifts[0], 0.0)
+        """The shift of the weights before a step."""
+        return min(shifts[0], self.largest)
 
     def logs(self, shift: float) -> np.ndarray:
         """The shift of each slope: that of the weights, raised by the largest fall of a margin."""
-        raised: np.ndarray = np.minimum(shift + self.steps * spread(self.values), 0.0)
+        raised: np.ndarray = np.minimum(shift + self.steps * spread(self.values), self.largest)
         return raised
+
+
+@dataclass(frozen=True)
+class PairSlopes(SoftmaxSlopes):
+    """As `SoftmaxSlopes`, of the loss sum_k log(1 + exp(F[i, k] - F[i, y_i])): see `kernels.margin.pair_slopes`."""
+
+    @property
+    def largest(self) -> float:
+        # A weight for each of the other classes, of at most 1.
+        return math.log(self.values.shape[1] - 1)
+
+    def add(self, block: BlockRows, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
+        margin.pair_slopes(
+            *block.leaf_arrays(leaves), self.logs(scale.shift), scale.factor, self.values, self.steps, out
+        )

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from distboost import REBELClassifier
 from distboost.active.selection import RankedRows
 from distboost.active.strategies import UTILITIES, Judged, committee_of
+from distboost.baselines import AllPairsClassifier
 from distboost.estimators.factory import estimator
 from distboost.registry import ALGORITHMS
 from tests.active.sessions import asked, committee, learner
@@ -20,6 +21,8 @@ MAKERS = {
         name: lambda name=name: estimator(name)(calibration=None, n_estimators=4, n_jobs=1)
         for name in ALGORITHMS
     },
+    # What a round's pairs vote alone is no difference of two scores.
+    "all-pairs": lambda: AllPairsClassifier(calibration=None, n_estimators=4, n_jobs=1, decoding="sum"),
     "rebel, similarity": lambda: REBELClassifier(
         calibration=None, n_estimators=3, weak_learner="similarity", n_jobs=1
     ),

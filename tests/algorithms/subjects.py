@@ -22,10 +22,15 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "cd-mcboost": {
         "depth 3": {"max_depth": 3},
         "best first": {"max_depth": None, "max_leaf_nodes": 4},
+        "logistic": {"loss": "logistic"},
+        "mean": {"leaf": "mean", "max_depth": 3},
+        "logistic mean": {"loss": "logistic", "leaf": "mean", "max_depth": 2},
     },
     "gd-mcboost": {
         "codeword": {"leaf": "codeword", "max_depth": 2},
         "best first": {"max_depth": None, "max_leaf_nodes": 4},
+        "logistic": {"loss": "logistic", "max_depth": 3},
+        "logistic codeword": {"loss": "logistic", "leaf": "codeword", "max_depth": 2},
         "softmax": {"loss": "softmax", "max_depth": 3},
         "softmax codeword": {"loss": "softmax", "leaf": "codeword", "max_depth": 2},
         "newton": {"loss": "softmax", "leaf": "newton", "max_depth": 3},
@@ -67,7 +72,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "adaboost-m2": {"one label": {"vote": "label"}, "stumps": {"max_depth": 1}},
     "adaboost-mr": {"one label": {"vote": "label"}},
     "adaboost-mo": {"depth 2": {"max_depth": 2}},
-    "all-pairs": {"depth 2": {"max_depth": 2}},
+    "all-pairs": {"sum": {"decoding": "sum", "max_depth": 2}},
     "output-code": {"exhaustive": {"code": "exhaustive"}, "matrix": {"code": SPARSE_CODE, "max_depth": 2}},
     "samme": {"depth 2": {"max_depth": 2}},
     "samme-r": {"best first": {"max_depth": None, "max_leaf_nodes": 4}},
@@ -115,6 +120,9 @@ SUBJECTS = [
     Subject(name, variant) for name in registry.ALGORITHMS for variant in ("", *VARIANTS.get(name, ()))
 ]
 TREES = [subject for subject in SUBJECTS if "similarity" not in subject.variant]
+OF_SUMS = [
+    subject for subject in TREES if str(subject) != "all-pairs"
+]  # its scores are votes: no sums over trees
 
 
 def sampled(subject: Subject) -> dict[str, Any]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.datasets import load_digits
 
+import distboost
 from distboost import baselines, errors
 from distboost.algorithms.classic.output_codes import random_code
 from distboost.weights.codes import all_pairs, exhaustive
@@ -65,6 +67,28 @@ def test_a_column_without_an_error_does_not_outvote_the_others():
     once, again = (baselines.AllPairsClassifier(n_estimators=n, calibration=None).fit(X, y) for n in (1, 9))
     assert_array_equal(once.scores(X), again.scores(X))
     assert once.score(X, y) == 1
+
+
+def test_no_pair_outvotes_the_others():
+    X, y = load_digits(return_X_y=True)
+    votes, by_sum = (
+        baselines.AllPairsClassifier(decoding=decoding, calibration=None, n_estimators=20).fit(
+            X[:900], y[:900]
+        )
+        for decoding in ("votes", "sum")
+    )
+    F = votes.scores(X)
+    assert np.abs(F).max() <= 9
+    assert votes.score(X[900:], y[900:]) > by_sum.score(X[900:], y[900:]) + 0.02
+    assert votes.train_error_[-1] == (F[:900].argmax(axis=1) != y[:900]).mean()
+
+
+def test_votes_are_no_sums_over_trees():
+    y = np.arange(60) % 3
+    model = baselines.AllPairsClassifier(n_estimators=2).fit(y[:, None] + np.arange(60.0)[:, None] / 60, y)
+    for answer in (model.to_dataframe, lambda: distboost.shap_values(model, np.zeros((1, 1)))):
+        with pytest.raises(errors.DataError, match=r"no sums over trees.*Train with decoding='sum'"):
+            answer()
 
 
 @pytest.mark.filterwarnings("ignore::distboost.errors.TrainingEndedWarning")

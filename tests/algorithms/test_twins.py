@@ -1,16 +1,18 @@
-"""Comparison systems beside naive twins: every stump there is, with the formulas of their papers."""
+"""Algorithms beside naive twins: every stump there is, with the formulas of their papers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.optimize import brentq
+from scipy.special import expit
 
-from distboost import StagewiseBoostClassifier, baselines
+from distboost import CDMCBoostClassifier, GDMCBoostClassifier, StagewiseBoostClassifier, baselines
 from distboost.algorithms.classic.output_codes import random_code
 from distboost.weights.codes import all_pairs
 
@@ -160,8 +162,10 @@ def mh_of_labels(right, y, weights) -> Iterator[np.ndarray]:
         yield F
 
 
-def adaboost_of_columns(right, y, weights, code_of: Callable[[int], np.ndarray]) -> Iterator[np.ndarray]:
-    """AdaBoost in each column of a code, on the rows whose class is not 0 there; decoded by L(z) = -z."""
+def adaboost_of_columns(
+    right, y, weights, code_of: Callable[[int], np.ndarray], vote: Callable = lambda f: f
+) -> Iterator[np.ndarray]:
+    """AdaBoost in each column of a code, on the rows whose class is not 0 there; decoded by L(z) = -z, or its votes."""
     M = code_of(y.max() + 1)
     z = M[y]
     F, D = np.zeros(z.shape), weights[:, None] * np.abs(z)
@@ -180,7 +184,7 @@ def adaboost_of_columns(right, y, weights, code_of: Callable[[int], np.ndarray])
         last = np.maximum(enough - least, 0)
         α = np.where(ε == 0, last, np.log((1 - ε) / np.maximum(ε, 1e-300)) / 2)
         F, D, largest = F + α * h, D * np.exp(-α * z * h), largest + np.abs(α)
-        yield F @ M.T
+        yield vote(F) @ M.T
 
 
 def jointboost(right, y, weights) -> Iterator[np.ndarray]:
@@ -221,6 +225,70 @@ def class_steps(right, y, weights, u: Callable[[np.ndarray], np.ndarray]) -> Ite
         yield F
 
 
+def simplex(K: int) -> np.ndarray:
+    """The codewords, (K, K - 1), by the recursion over K."""
+    if K == 2:
+        return np.array([[1.0], [-1.0]])
+    others = np.column_stack([np.full(K - 1, -1 / (K - 1)), np.sqrt(1 - 1 / (K - 1) ** 2) * simplex(K - 1)])
+    return np.vstack([np.eye(1, K - 1), others])
+
+
+# What a pair of a row and a wrong label weighs by its margin F[i, y_i] - F[i, k], but for a factor: minus the slope of φ.
+PAIR_WEIGHTS = {"exponential": lambda margin: np.exp(-margin / 2), "logistic": lambda margin: expit(-margin)}
+
+
+def mcboost(right, y, weights, loss: str, leaf: str) -> Iterator[np.ndarray]:
+    """Both MCBoosts: CD with leaves "sign" and "mean", GD with "codeword" and "direction"."""
+    own, Y = one_hot(y), simplex(y.max() + 1)
+    n, K = own.shape
+    F = np.zeros((n, K))
+
+    def pairs(F):
+        return weights[:, None] * (1 - own) * PAIR_WEIGHTS[loss]((F * own).sum(axis=1, keepdims=True) - F)
+
+    def sums(F, columns):
+        """Those of <w_i, column> over the sides of each stump, (stumps, 2, columns): w_i = sum_k (own - k) of the pairs."""
+        U = pairs(F)
+        return sides(right, (own * U.sum(axis=1, keepdims=True) - U) @ columns)
+
+    for t in count():
+        if leaf in ("sign", "mean"):
+            y_j = Y[:, [t % (K - 1)]]
+            S, W = sums(F, y_j), sides(right, weights)[:, :, None]
+            if leaf == "sign":
+                rise = np.diff(S, axis=1)[:, 0, 0].round(9)
+                best = np.argmax(np.abs(rise))
+                g = np.sign(rise[best]) * np.array([[-1.0], [1.0]])
+            else:
+                best = np.argmax((S**2 / W).sum(axis=(1, 2)))
+                g = S[best] / W[best]
+            V = g @ y_j.T
+        elif leaf == "codeword":
+            S = sums(F, np.eye(K))
+            best = np.argmax(S.max(axis=2).sum(axis=1).round(9))
+            V = (Y @ Y.T)[S[best].round(9).argmax(axis=1)]
+        else:
+            S = sums(F, np.eye(K))
+            lengths = np.sqrt((S**2).sum(axis=2, keepdims=True))
+            best = np.argmax(lengths.sum(axis=(1, 2)))
+            V = S[best] / lengths[best]
+        V = V[right[best].astype(int)]
+        along = (V * own).sum(axis=1, keepdims=True) - V
+        # No step multiplies a weight by more than 2^40.
+        largest = np.log(2.0**40) / np.ptp(V, axis=1).max() * (2 if loss == "exponential" else 1)
+
+        def falls(α, F=F, V=V, along=along):
+            return (pairs(F + α * V) * along).sum()
+
+        F = F + (largest if falls(largest) > 0 else brentq(falls, 0, largest, xtol=1e-14)) * V
+        yield F
+
+
+def of_mcboost(loss: str, leaf: str) -> tuple[Callable, object]:
+    estimator = CDMCBoostClassifier if leaf in ("sign", "mean") else GDMCBoostClassifier
+    return partial(mcboost, loss=loss, leaf=leaf), estimator(loss=loss, leaf=leaf, max_depth=1)
+
+
 def of_class_steps(loss: str) -> StagewiseBoostClassifier:
     return StagewiseBoostClassifier(loss=loss, class_step=0.2, learning_rate=1.0)
 
@@ -230,7 +298,14 @@ TWINS: dict[str, tuple[Callable, object]] = {
     "adaboost-m2": (partial(ranking, exact=False), baselines.AdaBoostM2Classifier(max_depth=1)),
     "adaboost-mr": (partial(ranking, exact=True), baselines.AdaBoostMRClassifier(max_depth=1)),
     "adaboost-mh, label": (mh_of_labels, baselines.AdaBoostMHClassifier(vote="label")),
-    "all-pairs": (partial(adaboost_of_columns, code_of=all_pairs), baselines.AllPairsClassifier()),
+    "all-pairs": (
+        partial(adaboost_of_columns, code_of=all_pairs, vote=lambda f: 2 / (1 + np.exp(-2 * f)) - 1),
+        baselines.AllPairsClassifier(),
+    ),
+    "all-pairs, sum": (
+        partial(adaboost_of_columns, code_of=all_pairs),
+        baselines.AllPairsClassifier(decoding="sum"),
+    ),
     "output-code": (
         partial(adaboost_of_columns, code_of=partial(random_code, seed=0)),
         baselines.OutputCodeClassifier(),
@@ -243,6 +318,12 @@ TWINS: dict[str, tuple[Callable, object]] = {
     "logitboost": (logitboost, baselines.LogitBoostClassifier(max_depth=1)),
     "aoso-logitboost": (aoso, baselines.AOSOLogitBoostClassifier(max_depth=1)),
     "jointboost": (jointboost, baselines.JointBoostClassifier()),
+    "cd-mcboost": of_mcboost("exponential", "sign"),
+    "cd-mcboost, mean": of_mcboost("exponential", "mean"),
+    "cd-mcboost, logistic": of_mcboost("logistic", "sign"),
+    "cd-mcboost, logistic mean": of_mcboost("logistic", "mean"),
+    "gd-mcboost, logistic": of_mcboost("logistic", "direction"),
+    "gd-mcboost, logistic codeword": of_mcboost("logistic", "codeword"),
 }
 
 

@@ -22,6 +22,8 @@ RARE = 1 / 20
 
 SETTINGS = {
     "exponential": {},
+    "logistic": {"loss": "logistic"},
+    "logistic, 0.3": {"loss": "logistic", "learning_rate": 0.3},
     "softmax": {"loss": "softmax"},
     "softmax, 0.3": {"loss": "softmax", "learning_rate": 0.3},
     "softmax, 0.1": {"loss": "softmax", "learning_rate": 0.1},

@@ -31,7 +31,7 @@ ALGORITHMS: list[tuple[str, dict[str, Any]]] = [
     ("jointboost", {}),
     ("structboost", {}),
     ("adaboost-mo", {}),
-    ("all-pairs", {}),
+    ("all-pairs", {"decoding": "sum"}),
     ("output-code", {}),
 ]
 STUMPS = {"gradboost", "jointboost", "multiboost", "structboost"}

@@ -10,7 +10,7 @@ from distboost import GAMBLEClassifier, GDMCBoostClassifier
 from distboost.errors import ModelFormatError
 from distboost.io.files import read_file, write_file
 from distboost.model.checkpoint import MANIFEST, Manifest
-from tests.algorithms.subjects import TREES
+from tests.algorithms.subjects import OF_SUMS, TREES
 from tests.old_models.make import FOLDER, NAMES, rows
 
 
@@ -53,7 +53,7 @@ def test_leaves_count_their_rows(subject, problem):
     assert_array_equal(weight, rows)
 
 
-@pytest.mark.parametrize("subject", TREES, ids=str)
+@pytest.mark.parametrize("subject", OF_SUMS, ids=str)
 def test_weights_that_are_not_whole(subject, problem):
     X, y = problem
     w = np.random.default_rng(1).integers(1, 32, len(y)) / 32  # exact in the units of the histograms

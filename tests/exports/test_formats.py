@@ -14,7 +14,7 @@ import distboost
 from distboost import GDMCBoostClassifier, REBELClassifier, export
 from distboost.errors import DataError, MissingPackageError
 from distboost.export.onnx_model import rounded_down
-from tests.algorithms.subjects import TREES
+from tests.algorithms.subjects import OF_SUMS, TREES
 from tests.exports.checks import check_onnx, check_treelite
 from tests.exports.made import random_model, rows_for
 from tests.old_models.make import FOLDER
@@ -26,6 +26,10 @@ def test_every_algorithm_with_its_own_probabilities(subject, problem):
     X = rows_for(model, problem[0], np.random.default_rng(1))
     for dtype in ("float32", "float64"):
         check_onnx(model, X, dtype)
+    if subject not in OF_SUMS:
+        with pytest.raises(DataError, match="Train with decoding='sum'"):
+            export.treelite(model)
+        return
     check_treelite(model, X)
 
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import distboost
 from distboost import GDMCBoostClassifier, REBELClassifier, expected_scores, shap_values
 from distboost.errors import DataError
-from tests.algorithms.subjects import TREES
+from tests.algorithms.subjects import OF_SUMS
 from tests.exports.checks import check_additive, check_shap_by_coalitions
 from tests.exports.made import random_model
 from tests.old_models.make import FOLDER
@@ -35,7 +35,7 @@ def test_shapley_values(depth, weighted, problem):
     check_shap_by_coalitions(model, X[::30])
 
 
-@pytest.mark.parametrize("subject", TREES, ids=str)
+@pytest.mark.parametrize("subject", OF_SUMS, ids=str)
 def test_shap_values_sum_to_the_scores(subject, problem):
     check_additive(subject.make(n_estimators=3, calibration=None).fit(*problem), problem[0])
 

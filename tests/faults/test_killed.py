@@ -82,6 +82,8 @@ CASES = [
     pytest.param("codes", "histogram", marks=pytest.mark.soak),
     pytest.param("labels", "update", marks=pytest.mark.soak),
     pytest.param("class steps", "leaf sums", marks=pytest.mark.soak),
+    ("logistic", "leaf sums"),
+    pytest.param("logistic directions", "leaf sums", marks=pytest.mark.soak),
     ("corrective", "update"),
     ("similarities", "leaf sums"),
     ("store", "write labels"),

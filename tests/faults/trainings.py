@@ -13,7 +13,13 @@ import numpy as np
 import zarr
 
 import distboost
-from distboost import AdaBoostMMClassifier, GDMCBoostClassifier, REBELClassifier, StagewiseBoostClassifier
+from distboost import (
+    AdaBoostMMClassifier,
+    CDMCBoostClassifier,
+    GDMCBoostClassifier,
+    REBELClassifier,
+    StagewiseBoostClassifier,
+)
 from distboost.baselines import (
     AdaBoostMHClassifier,
     AllPairsClassifier,
@@ -78,6 +84,16 @@ TRAININGS = {
     ),
     "class steps": Training(
         lambda **how: StagewiseBoostClassifier(calibration=None, n_estimators=4, class_step=0.3, **how)
+    ),
+    "logistic": Training(
+        lambda **how: CDMCBoostClassifier(
+            calibration=None, n_estimators=6, loss="logistic", leaf="mean", max_depth=2, **how
+        )
+    ),
+    "logistic directions": Training(
+        lambda **how: GDMCBoostClassifier(
+            calibration=None, n_estimators=4, loss="logistic", max_depth=2, **how
+        )
     ),
     "tall chunks": Training(
         lambda **how: AdaBoostMMClassifier(calibration=None, n_estimators=5, max_depth=2, **how), "tall"

@@ -6,6 +6,7 @@ import json
 import pkgutil
 import shutil
 import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -210,3 +211,24 @@ def test_what_kernels_call_is_compiled_once_for_all_constants():
         assert thrice(5) == 6 + 7 + 10
     compiled = [what.data["dispatcher"].py_func.__name__ for _, what in recorder.buffer if what.is_start]
     assert compiled == ["thrice", "raised"]
+
+
+# As where the kernel alone is missing from the cache: nothing that counts references has allocated in the process.
+ALLOCATES = """
+import numpy as np
+from distboost.kernels._jit import compiled, uncounted
+
+@compiled
+def total(n):
+    return np.zeros(n).sum()
+
+@uncounted
+def plus(n):
+    return 1.0 + total(n)
+
+assert plus(3) == 1.0
+"""
+
+
+def test_what_allocates_is_compiled_first_for_a_kernel_that_counts_no_references():
+    subprocess.run([sys.executable, "-c", ALLOCATES], cwd=PACKAGE.parent, check=True, timeout=120)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from distboost.kernels import codes
+from distboost.kernels.elementary import tanh
 from distboost.kernels.histogram import Target
 from distboost.kernels.response import WINDOW
 from distboost.rows.scales import Scale
@@ -38,6 +39,7 @@ WEIGHTINGS = {
     "7 columns": decoded(exhaustive(4)),
     "1 column": decoded(exhaustive(2)),
     "6 pairs": decoded(all_pairs(4)),
+    "6 pairs' votes": CodeWeights(all_pairs(4), decode=all_pairs(4), votes=True),
 }
 
 
@@ -157,7 +159,8 @@ def test_code_risk(case, weighting):
         largest = np.maximum(largest, weights)
         for c, x in enumerate(np.rint(weights * 2.0**40)):
             expected[1 + c] += times(block.weights[i], x)
-        G = F if weighting.decode is None else [in_order(row * F) for row in weighting.decode]
+        votes = tanh(F[None])[0] if weighting.votes else F
+        G = F if weighting.decode is None else [in_order(row * votes) for row in weighting.decode]
         expected[0] += round(float(block.weights[i]) * UNIT) * int(np.argmax(G) != y)
     out, found = np.zeros(1 + C, np.int64), np.full(C, -np.inf)
     weighting.risk(block, shifts, 2.0**40, UNIT, out, found)

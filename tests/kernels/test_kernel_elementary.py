@@ -23,13 +23,18 @@ def test_numbers_are_those_of_kernels(shape):
 
 def test_arguments_stay_as_they_are():
     x = SCORES.copy()
-    for function in (elementary.exp, elementary.softmax, elementary.log_sigmoid):
+    for function in (elementary.exp, elementary.softmax, elementary.log_sigmoid, elementary.tanh):
         function(x)
         np.testing.assert_array_equal(x, SCORES)
 
 
 def test_exponentials_that_underflow_are_0():
     np.testing.assert_array_equal(elementary.exp(np.array([[-700.1, -1e300, -np.inf]])), np.zeros((1, 3)))
+
+
+def test_tanh_is_that_of_numpy():
+    np.testing.assert_allclose(elementary.tanh(SCORES), np.tanh(SCORES), rtol=0, atol=3e-16)
+    np.testing.assert_array_equal(elementary.tanh(np.array([[0.0, 800.0, -800.0]])), [[0.0, 1.0, -1.0]])
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -11,6 +11,7 @@ from distboost.rows.sums import spread
 from distboost.weights.softmax import (
     Curvatures,
     PairCurvatures,
+    PairSlopes,
     SoftmaxResiduals,
     SoftmaxSlopes,
     SoftmaxWeights,
@@ -83,7 +84,19 @@ def test_pair_curvatures(case, unit):
         assert_array_equal(out[i, K + len(s) :][:2], [1, np.rint(w * unit)])
 
 
-def test_slopes_along_a_line(case):
+def pair_weights(F, y):
+    """The logistic weight of each wrong class; minus their sum for the row's own."""
+    u = 1 / (1 + np.exp(F[y] - np.asarray(F, np.longdouble)))
+    u[y] = 0
+    u[y] = -u.sum()
+    return u
+
+
+WEIGHTS = {SoftmaxSlopes: lambda F, y: probabilities(F), PairSlopes: pair_weights}
+
+
+@pytest.mark.parametrize("slopes_of", WEIGHTS)
+def test_slopes_along_a_line(case, slopes_of):
     rng = np.random.default_rng(0)
     V = rng.choice([-1.0, -0.25, 0.5, 1.5], (len(case.leaves), case.block.n_classes))
     V[:, :2] = [-1.0, 1.5]
@@ -92,9 +105,12 @@ def test_slopes_along_a_line(case):
     for leaf, i in case.in_leaves():
         y, w, v = case.block.labels[i], case.block.weights[i], V[leaf]
         d = (v - v[y]) / D
-        slopes = [probabilities(case.block.scores[i] + step * v) @ d for step in STEPS]
+        slopes = [WEIGHTS[slopes_of](case.block.scores[i] + step * v, y) @ d for step in STEPS]
         expected += w * np.array([*slopes, (d >= 0).sum() > 1])
-    assert_close(case.sums(SoftmaxSlopes(V, STEPS), BITS, 0.0), expected, case.block.n_rows)
+    reduction = slopes_of(V, STEPS)
+    found = case.sums(reduction, BITS, reduction.largest)
+    units = np.append(np.full(8, np.exp(reduction.largest)), 1)
+    assert_close(found * units, expected, case.block.n_rows)
 
 
 def test_the_slopes_of_rows_that_are_certain():
@@ -122,6 +138,22 @@ def test_the_slopes_of_rows_that_are_certain():
         np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
+def test_pair_slopes_of_the_largest_margins():
+    """Rows that are certainly wrong weigh 1 for each class above their own; none overflows."""
+    case = case_of(12, 3)
+    own = np.eye(3)[case.block.labels]
+    V = np.array([[1.0, 0.0, -1.0]] * 3)
+    for sign, weight in ((1e5, 0.0), (-1e5, 1.0)):
+        case.block.scores[:] = sign * own
+        expected = 0.0
+        for leaf, i in case.in_leaves():
+            y = case.block.labels[i]
+            expected += weight * case.block.weights[i] * (V[leaf] - V[leaf, y]).sum() / 2
+        reduction = PairSlopes(V, STEPS)
+        found = case.sums(reduction, BITS, reduction.largest)[:8] / 2.0**BITS * 2
+        np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
 def test_losses_are_those_of_each_row_alone(case):
     of_rows = case.block.scores, case.block.labels, case.block.weights
     given = np.array([-0.5, 2.0]), 2.0**BITS, 2.0**20
@@ -143,19 +175,18 @@ def test_the_losses_of_rows_that_are_certain(margin):
     np.testing.assert_allclose(largest, [1, 1 / np.e], rtol=1e-12)
 
 
+@pytest.mark.parametrize(("slopes_of", "largest"), [(SoftmaxSlopes, 0.0), (PairSlopes, np.log(3))])
 @pytest.mark.parametrize("margin", [-30.0, 0.0, 30.0])
-def test_the_shifts_bound_the_slopes(margin):
+def test_the_shifts_bound_the_slopes(margin, slopes_of, largest):
     case = case_of(40, 4, spread=1.0)
     case.block.scores[:] += margin * np.eye(4)[case.block.labels]
-    u = np.array(
-        [1 - probabilities(case.block.scores[i])[case.block.labels[i]] for i in range(40)],
-        float,
-    )
+    own = zip(case.block.scores, case.block.labels, strict=True)
+    u = np.array([np.delete(WEIGHTS[slopes_of](F, y), y).sum() for F, y in own], float)
     V = np.random.default_rng(0).normal(size=(3, 4))
-    reduction = SoftmaxSlopes(V, STEPS)
+    reduction = slopes_of(V, STEPS)
     shift = reduction.shift([float(np.log(u.max()))])
-    assert shift == min(np.log(u.max()), 0.0)
-    assert_array_equal(reduction.logs(shift), np.minimum(shift + STEPS * spread(V), 0.0))
+    assert shift == min(np.log(u.max()), largest)
+    assert_array_equal(reduction.logs(shift), np.minimum(shift + STEPS * spread(V), largest))
     for leaf in range(3):
         for i in case.rows(leaf):
             alone = case_rows(case, leaf, i, reduction, shift)

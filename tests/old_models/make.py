@@ -42,6 +42,8 @@ def later():
         yield name, estimator(name)(n_estimators=3)
     yield "label", estimator("adaboost-mh")(n_estimators=3, vote="label")
     yield "vector", estimator("gd-mcboost")(n_estimators=3, calibration="vector")
+    yield "gd-logistic", estimator("gd-mcboost")(n_estimators=3, loss="logistic")
+    yield "cd-means", estimator("cd-mcboost")(n_estimators=4, loss="logistic", leaf="mean", max_depth=2)
 
 
 def rows() -> tuple[np.ndarray, np.ndarray]:

@@ -49,6 +49,7 @@ class Family:
 FAMILIES = {
     "stumps along a coordinate": Family("cd-mcboost"),
     "trees along a coordinate": Family("cd-mcboost", {"max_depth": 3}, DEPTH_3, 1, 3, False),
+    "regression trees": Family("cd-mcboost", {"leaf": "mean", "max_depth": 3}, DEPTH_3, 1, 3, False),
     "level-wise": Family("gd-mcboost", {"max_depth": 4}, GrowthLimits(max_depth=4), 1, 4, False),
     "stumps": Family("gd-mcboost", {"leaf": "codeword", "max_depth": 1}),
     "best first": Family("gd-mcboost", {"max_leaf_nodes": 9}, GrowthLimits(max_leaf_nodes=9), 1, 8, False),

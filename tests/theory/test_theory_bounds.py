@@ -113,7 +113,10 @@ def test_the_game_for_the_0_1_loss_is_won_while_the_edges_are_met(name, depth, e
 FALLING = {
     "cd-mcboost": CDMCBoostClassifier(calibration=None),
     "cd-mcboost, depth 3": CDMCBoostClassifier(calibration=None, max_depth=3),
+    "cd-mcboost, mean": CDMCBoostClassifier(calibration=None, leaf="mean", max_depth=3),
+    "cd-mcboost, logistic": CDMCBoostClassifier(calibration=None, loss="logistic"),
     "gd-mcboost, direction": GDMCBoostClassifier(calibration=None, max_depth=2),
+    "gd-mcboost, logistic": GDMCBoostClassifier(calibration=None, loss="logistic", max_depth=2),
     "gd-mcboost, codeword": GDMCBoostClassifier(calibration=None, leaf="codeword", max_depth=2),
     "gd-mcboost, half the rate": GDMCBoostClassifier(calibration=None, max_depth=2, learning_rate=0.5),
     "adaboost-mm": AdaBoostMMClassifier(calibration=None, max_depth=2),
@@ -144,6 +147,16 @@ def test_the_loss_falls(name, problem):
     model = FALLING[name].set_params(n_estimators=12).fit(X, y)
     assert model.n_iter_ > 0
     assert (np.diff(model.train_loss_) <= 1e-8 * model.train_loss_[:-1]).all()
+
+
+@settings_and_problems(
+    {name: FALLING[name] for name in ("cd-mcboost", "cd-mcboost, logistic", "gd-mcboost, logistic")}
+)
+def test_mcboosts_risk_bounds_the_error(name, problem):
+    """Each row has the term φ(0) of its own class; each that is misclassified has one as large of another."""
+    model = FALLING[name].set_params(n_estimators=12).fit(*problem)
+    own = np.log(2) if "logistic" in name else 1.0
+    assert (model.train_error_ <= model.train_loss_ / own - 1).all()
 
 
 def test_bounded_steps_are_bounded():

@@ -21,6 +21,8 @@ def lead(F: np.ndarray, y: int) -> np.ndarray:
 EXPECTED = {
     "cd-mcboost": ({}, lambda F, y: np.exp(lead(F, y) / 2).sum()),
     "gd-mcboost": ({}, lambda F, y: np.exp(lead(F, y) / 2).sum()),
+    "cd-mcboost, logistic": ({"loss": "logistic"}, lambda F, y: np.log1p(np.exp(lead(F, y))).sum()),
+    "gd-mcboost, logistic": ({"loss": "logistic"}, lambda F, y: np.log1p(np.exp(lead(F, y))).sum()),
     "adaboost-mm": ({}, lambda F, y: np.exp(lead(F, y)).sum()),
     "stagewise": ({"loss": "exponential"}, lambda F, y: np.exp(lead(F, y)).sum()),
     "stagewise, logistic": ({"loss": "logistic"}, lambda F, y: np.log1p(np.exp(lead(F, y))).sum()),
@@ -67,15 +69,18 @@ def test_probabilities_of_a_code():
     assert_allclose(P, np.exp(SCORES) / np.exp(SCORES).sum())
 
 
-@pytest.mark.parametrize("name", ["all-pairs", "output-code"])
-def test_probabilities_of_columns(name):
+@pytest.mark.parametrize(
+    ("name", "decoding"),
+    [("all-pairs", {"decoding": "sum"}), ("all-pairs", {"decoding": "votes"}), ("output-code", {})],
+)
+def test_probabilities_of_columns(name, decoding):
     """A column between two groups has half of the logarithm of their odds; of pairs, that is a difference of scores."""
-    algorithm = registry.algorithm(name)(n_classes=5)
+    algorithm = registry.algorithm(name)(n_classes=5, **decoding)
     code = algorithm.weighting.code
     group = np.exp(SCORES) @ np.stack([code > 0, code < 0])
     F = algorithm.decoded(np.log(group[0] / group[1])[np.newaxis] / 2)
     [P] = algorithm.probabilities(F)
-    if name == "all-pairs":
+    if decoding == {"decoding": "sum"}:
         assert_allclose(P, np.exp(SCORES) / np.exp(SCORES).sum())
     assert_array_equal(np.argsort(P), np.argsort(SCORES))
 

@@ -47,10 +47,21 @@ ADABOOSTS = {
     "adaboost-m2": (AdaBoostM2Classifier(calibration=None, max_depth=1), 2),
     "adaboost-mr": (AdaBoostMRClassifier(calibration=None, max_depth=1), 2),
     "adaboost-ecc": (AdaBoostECCClassifier(calibration=None), 2),
-    "all-pairs": (AllPairsClassifier(calibration=None), 2),
+    "all-pairs": (AllPairsClassifier(calibration=None, decoding="sum"), 2),
     "output-code": (OutputCodeClassifier(calibration=None), 2),
     "adaboost-mo": (AdaBoostMOClassifier(calibration=None), 2),
 }
+
+
+def test_with_two_classes_the_logistic_losses_are_one():
+    """With two classes, there is one wrong one."""
+    X, y = two_classes()
+    how = {"calibration": None, "n_estimators": 15, "max_depth": 1}
+    expected = GDMCBoostClassifier(loss="softmax", **how).fit(X, y)
+    for estimator in (GDMCBoostClassifier, CDMCBoostClassifier):
+        model = estimator(loss="logistic", **how).fit(X, y)
+        assert_allclose(model.scores(X), expected.scores(X), rtol=1e-9, atol=1e-12)
+        assert_allclose(model.train_loss_, np.log(2) + expected.train_loss_, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", ADABOOSTS)

@@ -5,14 +5,14 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
-from distboost.algorithms.solvers.linesearch import exact_step, exact_step_over_rows, softmax_step
+from distboost.algorithms.solvers.linesearch import exact_step, exact_step_over_rows, step_by_slopes
 from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.kernels import gains
 from distboost.runtime.layout import Layout
 from distboost.runtime.local import LocalRuntime
 from distboost.trees.grower import GrowthLimits, TreeGrower
-from distboost.weights.margin import ClassPairs, MarginWeights, Residuals
-from distboost.weights.softmax import SoftmaxWeights
+from distboost.weights.margin import LOGISTIC, ClassPairs, MarginWeights, Residuals
+from distboost.weights.softmax import PairSlopes, SoftmaxSlopes, SoftmaxWeights
 
 pytestmark = pytest.mark.pairwise
 
@@ -165,27 +165,35 @@ def test_a_step_that_keeps_two_classes_is_cut_off_without_an_end():
     assert exact_step_over_rows(rows, leaves, V, WEIGHTING, LIMIT) == expected
 
 
-# The multinomial logistic risk.
+# Logistic risks.
+
+# The weighting, and the loss of F[i] - F[i, y_i].
+LOSSES = {
+    SoftmaxSlopes: (SoftmaxWeights(), lambda margins: logsumexp(margins, axis=1)),
+    PairSlopes: (MarginWeights(1.0, LOGISTIC), lambda margins: np.logaddexp(0, margins).sum(axis=1)),
+}
 
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("n_classes", [2, 3, 12])
 @pytest.mark.parametrize("spread", [0.1, 3.0, 60.0])
-def test_the_softmax_step_is_the_minimiser(seed, n_classes, spread):
+@pytest.mark.parametrize("slopes", LOSSES)
+def test_the_step_by_slopes_is_the_minimiser(seed, n_classes, spread, slopes):
     """All rows are in one leaf, so that they are moved alike."""
     rng = np.random.default_rng([seed, n_classes])
     n = 300
     labels = rng.choice(n_classes, n, p=rng.dirichlet(np.ones(n_classes))).astype(np.int32)
     weights = rng.choice([0.0, 0.7, 3.0], n)
     F = spread * rng.normal(size=(n, n_classes))
-    rows, leaves = in_one_leaf(F, labels, weights)
+    weighting, loss = LOSSES[slopes]
+    rows, leaves = in_one_leaf(F, labels, weights, weighting)
     P = np.exp(F - logsumexp(F, axis=1, keepdims=True))
     V = (weights[:, None] * (np.eye(n_classes)[labels] - P)).sum(axis=0)[None] / weights.sum()
-    step = softmax_step(rows, leaves, V, LIMIT)
+    step = step_by_slopes(rows, leaves, V, slopes, LIMIT)
 
     def risk(α):
         moved = F + α * V
-        return (weights * (logsumexp(moved, axis=1) - moved[np.arange(n), labels])).sum()
+        return (weights * loss(moved - moved[np.arange(n), labels][:, None])).sum()
 
     bound = LIMIT / np.ptp(V)
     if spread > 10 and step.step == bound:
@@ -197,28 +205,29 @@ def test_the_softmax_step_is_the_minimiser(seed, n_classes, spread):
     assert risk(step.step) <= oracle.fun * (1 + 1e-14)
     assert step.step == pytest.approx(oracle.x, rel=1e-5)
     assert rows.calls["sums"] <= 4
-    assert softmax_step(rows, leaves, -V, LIMIT) == (0.0, False)
-    assert softmax_step(rows, leaves, 0 * V, LIMIT) == (0.0, False)
+    assert step_by_slopes(rows, leaves, -V, slopes, LIMIT) == (0.0, False)
+    assert step_by_slopes(rows, leaves, 0 * V, slopes, LIMIT) == (0.0, False)
 
 
-def in_one_leaf(F, labels, weights):
+def in_one_leaf(F, labels, weights, weighting):
     n, K = F.shape
     parts = (0, np.zeros((n, 1), np.uint8), labels, weights)
     rows = LocalRuntime(1).place(
         [BinnedSet(BinnedRows, [parts], [n])], Layout(np.array([1]), K, K, "float64")
     )
-    rows.begin(SoftmaxWeights())
+    rows.begin(weighting)
     rows.continue_from(F, 1)
-    tree = TreeGrower(rows, GrowthLimits())(Residuals(SoftmaxWeights()), gains.DIRECTION)
+    tree = TreeGrower(rows, GrowthLimits())(Residuals(weighting), gains.DIRECTION)
     return rows, tree.leaves
 
 
-def test_the_softmax_step_without_errors_is_cut_off():
+@pytest.mark.parametrize("slopes", LOSSES)
+def test_a_step_by_slopes_without_errors_is_cut_off(slopes):
     labels = np.zeros(20, np.int32)
-    rows, leaves = in_one_leaf(np.zeros((20, 3)), labels, np.ones(20))
+    rows, leaves = in_one_leaf(np.zeros((20, 3)), labels, np.ones(20), LOSSES[slopes][0])
     V = np.array([[2.0, -1.0, -1.0]])
-    step = softmax_step(rows, leaves, V, LIMIT)
+    step = step_by_slopes(rows, leaves, V, slopes, LIMIT)
     assert step == (LIMIT / 3.0, True)
     # Where another class moves along, no step parts it from the rows' own.
-    step = softmax_step(rows, leaves, np.array([[1.0, 1.0, -2.0]]), LIMIT)
+    step = step_by_slopes(rows, leaves, np.array([[1.0, 1.0, -2.0]]), slopes, LIMIT)
     assert step == (LIMIT / 3.0, False)

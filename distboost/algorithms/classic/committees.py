@@ -25,6 +25,7 @@ from distboost.algorithms.base import (
 from distboost.algorithms.links import Link, NormalisedSigmoids, Softmax
 from distboost.errors import LimitError
 from distboost.kernels import gains
+from distboost.kernels.elementary import tanh
 from distboost.kernels.gains import Gain
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
@@ -115,6 +116,8 @@ class Committees(Algorithm):
     def decoded(self, G: np.ndarray) -> np.ndarray:
         if self.weighting.decode is None:
             return G
+        if self.weighting.votes:
+            G = tanh(G)
         F = np.zeros((len(G), self.n_classes))
         # In the order of training's sums, so that the last bits agree.
         for column, score in zip(self.weighting.decode.T, G.T, strict=True):

@@ -4,7 +4,7 @@
 | --- | --- |
 | M (k, l), of -1, 0 and +1 | the code: column s is the problem of the classes of -1 and +1, without the rows of those of 0 |
 | f_s | F[i, s], the score of AdaBoost in column s |
-| loss-based decoding, L(z) = -z | the class r of largest sum_s M[r, s] F[i, s] |
+| loss-based decoding, L(z) = -z | the class r of largest sum_s M[r, s] F[i, s]; of pairs, also of tanh(F[i, s]), see `AllPairs` |
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Coded(Committees):
 
     bounded: ClassVar[bool] = True
 
-    def set_code(self, code: np.ndarray) -> None:
-        self.weighting = CodeWeights(code, decode=code)
+    def set_code(self, code: np.ndarray, votes: bool = False) -> None:
+        self.weighting = CodeWeights(code, decode=code, votes=votes)
 
     @property
     def enough(self) -> float:
@@ -62,18 +62,31 @@ class AllPairs(Coded):
     """All pairs: AdaBoost for each pair of classes, on the rows of these two classes.
 
     Allwein, Schapire & Singer, *Reducing multiclass to binary*, JMLR, 2000. A round adds a tree for each of the K (K - 1) / 2
-    pairs, for at most 64 classes. The class with the largest sum of scores is predicted. A pair that is told apart without an
-    error keeps up with the others: else their scores, which mean nothing for rows of these two classes, would outvote it. In
-    `min_samples_leaf`, rows of other classes count.
+    pairs, for at most 64 classes. A pair that is told apart without an error keeps up with the others: else their scores, which
+    mean nothing for rows of these two classes, would outvote it. In `min_samples_leaf`, rows of other classes count.
+
+    Parameters
+    ----------
+    decoding : {"votes", "sum"}, default="votes"
+        The scores of the classes. "votes": the sum of each pair's vote p - q, where p and q are the probabilities that AdaBoost's
+        score f gives its two classes: p - q = tanh(f). "sum": the sum of f, as in the paper. With "sum", scores are sums over
+        trees, which SHAP values, tables of trees and exports other than ONNX need; but pairs that are far apart outvote those
+        that matter.
     """
+
+    decoding: str = parameter("votes", StrOptions({"votes", "sum"}))
 
     name: ClassVar[str] = "all-pairs"
 
     def __post_init__(self) -> None:
         K = self.n_classes
         check_columns(K * (K - 1) // 2, f"AdaBoost for all pairs of {K} classes")
-        self.set_code(all_pairs(K))
+        self.set_code(all_pairs(K), votes=self.decoding == "votes")
         self._largest = np.zeros(self.weighting.n_columns)  # score that a row can have
+
+    @property
+    def votes(self) -> np.ndarray | None:
+        return self.weighting.code if self.weighting.votes else None
 
     @property
     def enough(self) -> float:

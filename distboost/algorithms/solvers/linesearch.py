@@ -1,4 +1,4 @@
-"""Exact line searches along a tree: the step that minimises an exponential or a multinomial logistic risk.
+"""Exact line searches along a tree: the step that minimises an exponential or a logistic risk.
 
 The slope of the risk is P - N. N is the falling part, from pairs of a row and a class that the tree gets right; P is the rising
 part, from pairs that it gets wrong. Pairs of equal values do not change the risk. At the best step, N = P. As a function of the
@@ -90,12 +90,17 @@ def exact_step_over_rows(
     return BestStep(step.step, step.unbounded and flat == 0)
 
 
-def softmax_step(
-    rows: Rows, leaves: np.ndarray, V: np.ndarray, limit: float, longest: float = np.inf
+def step_by_slopes(
+    rows: Rows,
+    leaves: np.ndarray,
+    V: np.ndarray,
+    of: type[SoftmaxSlopes],
+    limit: float,
+    longest: float = np.inf,
 ) -> BestStep:
-    """argmin over 0 <= α <= longest of the multinomial logistic risk of the scores F + α V: see `exact_step_over_rows`.
+    """argmin over 0 <= α <= longest of the risk of the scores F + α V: see `exact_step_over_rows`.
 
-    Each reduction gives the slope after eight steps.
+    `of`: the reduction that gives the risk's slope, after eight steps.
     """
     width = spread(V)
     if width == 0:
@@ -104,7 +109,7 @@ def softmax_step(
 
     def slopes(steps: np.ndarray) -> np.ndarray:
         nonlocal mixed
-        reduction = SoftmaxSlopes(V, steps)
+        reduction = of(V, steps)
         *found, mixed = rows.sums(reduction, leaves)
         real: np.ndarray = np.array(found) * np.exp(reduction.logs(rows.shift_of(reduction)))
         return real
