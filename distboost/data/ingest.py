@@ -178,10 +178,11 @@ def joined_edges(edges: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 def bins_of_zero(edges: list[np.ndarray], categories: Mapping[int, Categories]) -> np.ndarray:
     """Return the bin of 0 of each feature, (n_features,) uint8."""
-    zeros, out = np.zeros((1, len(edges))), np.empty((1, len(edges)), np.uint8)
+    zeros = np.zeros((1, len(edges)))
+    out: np.ndarray = np.empty(zeros.shape, np.uint8)
     binning.bin_rows(zeros, *joined_edges(edges), out)
     put_bins(zeros, categories, 0, out)
-    return out[0]
+    return out.ravel()
 
 
 def split_edges(edges: np.ndarray, offsets: np.ndarray) -> list[np.ndarray]:

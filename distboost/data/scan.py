@@ -199,8 +199,9 @@ class _Values:
             few = self._present[:, counts <= self._limit]
             return counts, np.nonzero(few.T)[1].astype(np.float64)
         few = np.flatnonzero(self._counts <= self._limit)
-        values = [np.sort(self._table[d, self._used[d]]) for d in few]
-        return self._counts, np.concatenate([np.empty(0), *values])
+        feature, place = self._used[few].nonzero()
+        values = self._table[few[feature], place]
+        return self._counts, values[np.lexsort((values, feature))]
 
 
 def sample_dtype(dtype: np.dtype) -> np.dtype:

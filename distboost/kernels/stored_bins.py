@@ -21,7 +21,8 @@ def count_stored(bins, usual):
     n = 0
     for i in range(bins.shape[0]):
         for d in range(bins.shape[1]):
-            n += np.int64(bins[i, d] != usual[d])
+            if bins[i, d] != usual[d]:
+                n += 1
     return n
 
 
@@ -72,7 +73,9 @@ def bin_of(starts, feature, value, usual, i, d):
 
 
 @kernel
-def add_stored(starts, feature, value, order, start, stop, statistics, is_summed, span, offsets, slots, pool, totals):
+def add_stored(
+    starts, feature, value, order, start, stop, statistics, is_summed, span, offsets, slots, pool, totals
+):
     """Add statistics[i, :] to the stored bins of the rows i of each node, and to the node's totals.
 
     In NumPy, for one row: ``pool[slot, offsets[feature] + value] += statistics[row]``.
@@ -197,5 +200,5 @@ def descend_stored(starts, feature, value, usual, nodes, sets, child, rows, out)
             d, split_bin, missing_left = nodes[m]
             b = bin_of(starts, feature, value, usual, np.uintp(rows[j]), d)
             goes_right = not in_set(sets, m, b) if split_bin < 0 else b > split_bin and b != missing_left
-            following = np.int64(child[m, 1 if goes_right else 0])
+            following = int(child[m, 1 if goes_right else 0])
         out[j] = m

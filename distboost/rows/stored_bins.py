@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from distboost.kernels import stored_bins
+from distboost.kernels import stored_bins as kernels
 
 FEWEST_FEATURES = 256  # below, dense bins take less time
 MOST_STORED = 0.1  # of the bins: with more, they do
@@ -34,11 +34,11 @@ class StoredBins(NamedTuple):
         """Return the stored bins of rows, or None if too many would be stored."""
         if bins.shape[1] < FEWEST_FEATURES:
             return None
-        n = stored_bins.count_stored(bins, usual)
+        n = kernels.count_stored(bins, usual)
         if n > MOST_STORED * bins.size:
             return None
         found = cls(usual, np.empty(len(bins) + 1, np.int64), np.empty(n, np.int32), np.empty(n, np.uint8))
-        stored_bins.store(bins, usual, *found[1:])
+        kernels.store(bins, usual, *found[1:])
         return found
 
     @property
@@ -49,5 +49,5 @@ class StoredBins(NamedTuple):
     def all(self) -> np.ndarray:
         """Return all bins, (n, D) uint8."""
         out = np.empty((len(self.starts) - 1, len(self.usual)), np.uint8)
-        stored_bins.restore(*self.rows, self.usual, out)
+        kernels.restore(*self.rows, self.usual, out)
         return out

@@ -58,6 +58,12 @@ class Summands(NamedTuple):
     n_classes: int = 0
 
     @property
+    def dense(self) -> np.ndarray:
+        """The bins, (n, D) uint8, of rows that hold all."""
+        assert not isinstance(self.bins, StoredBins)
+        return self.bins
+
+    @property
     def n_rows(self) -> int:
         """The rows of all nodes."""
         return int((self.spans[:, 1] - self.spans[:, 0]).sum())
@@ -104,7 +110,7 @@ def _add_dense(summands: Sequence[Summands], target: Target, weight_factor: floa
     """Add int64 vectors, or single numbers."""
     features, offsets, slots, pool = target.cleared()
     for some in summands:
-        rows = some.bins, some.order, *np.ascontiguousarray(some.spans.T)
+        rows = some.dense, some.order, *np.ascontiguousarray(some.spans.T)
         if some.classes is None:
             dense_histogram(*rows, some.vectors, features, offsets, slots, pool)
         else:
@@ -119,7 +125,9 @@ def _add_stored(summands: Sequence[Summands], target: Target, weight_factor: flo
     if not len(features):
         return
     first = features[0]
-    totals = pool[slots, offsets[first] : offsets[first + 1]].sum(axis=1)  # of the rows that were added before
+    totals = pool[slots, offsets[first] : offsets[first + 1]].sum(
+        axis=1
+    )  # of the rows that were added before
     is_summed, span = np.zeros(len(offsets) - 1, bool), features[[0, -1]] + [0, 1]
     is_summed[features] = True
     usual = None
@@ -150,7 +158,7 @@ def _add_narrow(summands: Sequence[Summands], target: Target, tile_rows: int) ->
 def addresses(summands: Sequence[Summands], weight_factor: float) -> RowAddresses:
     """Return where the arrays of all rows lie, for the kernel of `summation`."""
     vectors = [some.vectors if some.classes is None else some.vectors[:, None] for some in summands]
-    rows = [(some.bins, some.order, own) for some, own in zip(summands, vectors, strict=True)]
+    rows = [(some.dense, some.order, own) for some, own in zip(summands, vectors, strict=True)]
     known = [(some.classes, some.weights) for some in summands]
     classes = [(labels, weights) for labels, weights in known if labels is not None and weights is not None]
     return RowAddresses.of(rows, classes, weight_factor, summands[0].n_classes)
@@ -177,10 +185,10 @@ def constant_apart(summands: Sequence[Summands], features: np.ndarray) -> tuple[
     if varies.all():  # nearly always
         return features, features[:0]
     varies = np.any([some.varying[features] for some in summands], axis=0)
-    filled = [some.bins for some in summands if len(some.bins)]
+    filled = [some.dense for some in summands if len(some.dense)]
     for bins in filled[1:]:
         varies |= bins[0, features] != filled[0][0, features]
-    if len(summands[0].bins) == 0:
+    if len(summands[0].dense) == 0:
         varies[:] = True  # the first rows say which bin
     varies[0] = True  # the totals of the constant ones come from the first feature
     return features[varies], features[~varies]

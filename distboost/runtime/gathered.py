@@ -30,14 +30,14 @@ class Waiting:
     """
 
     def __init__(self, like: Summands):
-        n_nodes, n_features, n_channels = len(like.spans), like.bins.shape[1], like.vectors.shape[1]
+        n_nodes, n_features, n_channels = len(like.spans), like.dense.shape[1], like.vectors.shape[1]
         # Of one size for any number of nodes, so that it is used again.
-        memory = empty((room_bytes(like.bins),), np.uint8)
+        memory = empty((room_bytes(like.dense),), np.uint8)
         self._room = len(memory) // (n_nodes * (n_features + 4 * n_channels))
         n = n_nodes * self._room
         vectors, bins = np.split(memory, [4 * n * n_channels])
         bins = bins[: n * n_features].reshape(n, n_features)
-        bins[:1] = like.bins[:1]  # of features that do not vary
+        bins[:1] = like.dense[:1]  # of features that do not vary
         self._starts = self._room * np.arange(n_nodes)
         self._ends = self._starts.copy()
         vectors, varying = vectors.view(np.int32).reshape(n, n_channels), np.zeros(n_features, bool)
@@ -51,10 +51,10 @@ class Waiting:
         own, spans = self._rows, rows.spans
         is_taken = spans[:, 1] - spans[:, 0] <= most
         varying = own.varying
-        if len(own.bins) and len(rows.bins):
-            varying = varying | rows.varying | (rows.bins[0] != own.bins[0])
+        if len(own.dense) and len(rows.dense):
+            varying = varying | rows.varying | (rows.dense[0] != own.dense[0])
         self._rows = own._replace(varying=varying, largest=max(own.largest, rows.largest))
-        gather(rows.bins, rows.order, spans, rows.vectors, is_taken, self._ends, own.bins, own.vectors)
+        gather(rows.dense, rows.order, spans, rows.vectors, is_taken, self._ends, own.dense, own.vectors)
         rest = np.where(is_taken[:, None], spans[:, :1], spans)
         return [rows._replace(spans=rest), self.take(self._ends - self._starts > self._room - most)]
 

@@ -21,8 +21,10 @@ from distboost.data import ingest, ingest_plan, sparse
 from distboost.data.dataset import RawDataset
 from distboost.data.source import fingerprint, load
 from distboost.errors import DataError, StoreError
+from distboost.estimators.factory import estimator
 from distboost.inputs import zarr_array
 from distboost.inputs.choose import adapter_of
+from distboost.rows import stored_bins
 from distboost.training import memory_plan
 from tests.data.tables import in_anndata, in_parts
 
@@ -432,3 +434,53 @@ def test_only_the_chunks_of_a_part_are_read(kind, tmp_path):
     assert load(begun[0]).shape == begun[0].shape
     with pytest.raises(StoreError, match="was in the store when it was listed"):
         load(begun[1])
+
+
+def wide_table(n_columns=300):
+    """Rows of which 4 % are stored, so few that blocks hold only these bins."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, N)
+    X = scipy.sparse.random_array((N, n_columns), density=0.04, rng=rng, format="csr")
+    X.data = np.where(rng.random(X.nnz) < 0.05, np.nan, np.rint(9 * X.data) + 3 * y[X.nonzero()[0]] - 4)
+    return X, y, rng.integers(0, 3, N)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "parameters"),
+    [
+        ("gd-mcboost", {}),
+        ("gd-mcboost", {"subsample": 0.7, "max_features": 0.5}),
+        ("gd-mcboost", {"sketch": 2, "statistic_bits": 3}),
+        ("adaboost-mm", {"max_depth": 3}),  # sums by class
+        ("one-vs-all", {}),  # several trees from the same scores
+        ("rebel", {"weak_learner": "tree", "max_depth": 3}),
+        ("rebel", {"weak_learner": "similarity"}),  # reads the values
+        ("multiboost", {}),  # reads all bins
+    ],
+    ids=str,
+)
+def test_blocks_hold_few_bins(algorithm, parameters, monkeypatch):
+    X, y, w = wide_table()
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", 100)
+
+    def digest():
+        fitted = estimator(algorithm)(n_estimators=3, n_jobs=2, **parameters).fit(X, y, w, eval_set=(X, y))
+        return fitted.digest(), fitted.eval_loss_.tolist()
+
+    held = []
+    of = stored_bins.StoredBins.of
+    monkeypatch.setattr(stored_bins.StoredBins, "of", lambda *rows: held.append(of(*rows)) or held[-1])
+    found = digest()
+    assert held
+    assert None not in held
+    monkeypatch.setattr(stored_bins.StoredBins, "of", lambda *rows: None)
+    assert found == digest()
+
+
+def test_workers_hold_few_bins(clients, monkeypatch):
+    X, y, w = wide_table()
+    on_workers = model()
+    on_workers.client = clients[2]
+    found = on_workers.fit(X, y, w)
+    monkeypatch.setattr(stored_bins.StoredBins, "of", lambda *rows: None)
+    assert trees(found) == trees(model().fit(X, y, w))
