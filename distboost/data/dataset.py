@@ -42,6 +42,10 @@ class Dataset(Protocol):
     def n_features(self) -> int: ...
 
     @property
+    def bin_bytes(self) -> int:
+        """The most bytes of the bins of a row that stays in memory."""
+
+    @property
     def weighted(self) -> bool:
         """Whether rows may have weights other than 1."""
 
@@ -148,6 +152,10 @@ class RawDataset:
         """Yield spans of about `rows` rows that end with chunks of the labels or of the weights, whichever are longer."""
         axes = [source.axes[0] for source in (self.y, self.weights) if source is not None]
         return max(axes, key=lambda axis: axis.chunk).spans(0, self.x.n_rows, rows)
+
+    @property
+    def bin_bytes(self) -> int:
+        return self.x.bin_bytes(block_rows(self.n_features))
 
     def near(self, rows: int) -> RawDataset:
         """Return the same rows, with labels and weights that are cheap to read in spans of `rows` rows.

@@ -79,6 +79,10 @@ class Source(ABC):
     def n_rows(self) -> int:
         return self.shape[0]
 
+    def bin_bytes(self, block: int) -> int:
+        """Return the most bytes of a row's bins in a block of so many rows that stays in memory."""
+        return math.prod(self.shape[1:])
+
     @property
     def chunk_rows(self) -> int:
         """Rows of the tallest chunk."""

@@ -14,6 +14,7 @@ from distboost.data.real import as_real
 from distboost.data.source import ArraySource, Source
 from distboost.errors import DataError
 from distboost.kernels import sparse
+from distboost.rows.stored_bins import held_bytes
 
 DENSE_BYTES = 2**24  # of rows that are dense at a time
 PIECE_ENTRIES = 2**20  # stored entries that are converted together
@@ -87,6 +88,14 @@ class SparseRows:
         )
 
 
+def most_held(indptr: np.ndarray, n_columns: int, block: int) -> int:
+    """Return the most bytes of a row's bins in blocks of so many rows, of which bins of 0 need not be stored."""
+    firsts = np.arange(0, len(indptr) - 1, max(block, 1))
+    n_rows = np.diff([*firsts, len(indptr) - 1])
+    stored = -(-np.diff(indptr[[*firsts, -1]]).astype(np.int64) // n_rows)
+    return held_bytes(int(stored.max(initial=0)), n_columns)
+
+
 def sound(matrix: Any, what: str) -> Any:
     """Return a matrix of scipy.sparse as CSR; raise DataError if an index is out of range: scipy itself would not notice."""
     try:
@@ -154,6 +163,9 @@ class SparseSource(Source):
         self._rows, self.place = SparseRows(matrix, place), place
         self.shape, self.dtype = self._rows.shape, self._rows.dtype
         self.axes = tuple(Axis(length, 1) for length in self.shape)
+
+    def bin_bytes(self, block: int) -> int:
+        return most_held(self._rows.matrix.indptr, self.shape[1], block)
 
     def part(self, start: int, stop: int, columns: tuple[int, int] | None = None) -> SparseRows:
         return self._rows.cut(start, stop, columns)

@@ -18,7 +18,7 @@ from scipy.sparse import csc_array, csr_array
 from distboost.data.axes import Axis
 from distboost.data.inventory import Probe
 from distboost.data.source import Source, load
-from distboost.data.sparse import SparseRows
+from distboost.data.sparse import SparseRows, most_held
 from distboost.data.stored import ZarrSource
 from distboost.errors import StoreError
 
@@ -102,6 +102,9 @@ class SparseZarrSource(Source):
         ends = np.searchsorted(self._indptr, np.arange(0, axis.length, axis.chunk))
         cuts = np.unique([0, *np.minimum(ends, n), n])
         return Axis(n, int(np.diff(cuts).max(initial=1)), tuple(cuts.tolist()))
+
+    def bin_bytes(self, block: int) -> int:
+        return super().bin_bytes(block) if self.is_csc else most_held(self._indptr, self.shape[1], block)
 
     def part(self, start: int, stop: int, columns: tuple[int, int] | None = None) -> SparsePart:
         along, across = (start, stop), columns or (0, self.shape[1])

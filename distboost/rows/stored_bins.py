@@ -10,6 +10,13 @@ from distboost.kernels import stored_bins as kernels
 
 FEWEST_FEATURES = 256  # below, dense bins take less time
 MOST_STORED = 0.1  # of the bins: with more, they do
+BYTES = 4 + 1  # of a bin with its feature
+
+
+def held_bytes(n_stored: int, n_features: int) -> int:
+    """Return the bytes of a row's bins in a block whose rows have so many bins, on average, that are not usual."""
+    is_dense = n_features < FEWEST_FEATURES or n_stored > MOST_STORED * n_features
+    return n_features if is_dense else 8 + BYTES * n_stored
 
 
 class StoredBins(NamedTuple):

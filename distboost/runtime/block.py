@@ -189,7 +189,7 @@ class Block:
         """Hold only the bins that differ from the `usual` ones, (D,) uint8, if these are few."""
         stored = StoredBins.of(self.bins, usual)
         if stored is not None and isinstance(self._rows, BinnedRows):
-            self.held, self._rows = stored, self._rows._replace(bins=self.bins[:0])
+            self.held, self._rows = stored, self._rows._replace(bins=np.empty((0, 0), np.uint8))
 
     @cached_property
     def labels(self) -> np.ndarray:

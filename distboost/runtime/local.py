@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from distboost.data.blocks import AnyRows, BinnedSet
+from distboost.data.blocks import BinnedSet
 from distboost.data.work import Result
-from distboost.io.phases import SILENT, Advance, Phases
+from distboost.io.phases import SILENT, Phases
 from distboost.rows.interface import Rows
 from distboost.rows.messages import (
     BestSplits,
@@ -66,19 +66,8 @@ class LocalRuntime:
     def place(self, sets: list[BinnedSet], layout: Layout, allotment: Allotment | None = None) -> Rows:
         """Bin the rows and hold them; rows beyond the allotment stay on disk."""
         with self.phases.begin("load", sum(sum(part.sizes) for part in sets), "rows") as advance:
-            if allotment is None:
-                binned = [self._binned(part, advance) for part in sets]
-                shard = Shard(binned, layout, self.threads)
-            else:
-                shard = Shard([readings(part) for part in sets], layout, self.threads, allotment, advance)
+            shard = Shard([readings(part) for part in sets], layout, self.threads, allotment, advance)
         return LocalRows(shard, layout)
-
-    def _binned(self, part: BinnedSet, advance: Advance) -> list[AnyRows]:
-        binned = []
-        for size, rows in zip(part.sizes, self.each(part.function, part.calls), strict=True):
-            binned.append(rows)
-            advance(size)
-        return binned
 
     def beside(self, n_threads: int | None, phases: Phases) -> LocalRuntime | None:
         n_idle = (n_threads or available_cores()) - self.threads.n

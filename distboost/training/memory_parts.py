@@ -63,6 +63,8 @@ class Task:
         Whether streamed rows are read from a URL, not from a local disk.
     at_once : int or None
         Blocks of a binned store that are read together. None: the plan chooses.
+    bin_bytes : int or None
+        Bytes of the bins of a row that stays in memory. None: one for each feature.
     """
 
     algorithm: Algorithm
@@ -78,6 +80,7 @@ class Task:
     n_rounds: int = 1
     is_remote: bool = False
     at_once: int | None = None
+    bin_bytes: int | None = None
 
     @property
     def block_rows(self) -> int:
@@ -87,10 +90,18 @@ class Task:
     @property
     def row_bytes(self) -> int:
         """Bytes of a row in memory: bins, label, weight, position in the tree, scores and statistic; its share of a sample."""
+        return self.held_bins + self.state_bytes
+
+    @property
+    def held_bins(self) -> int:
+        """Bytes of the bins of a row that stays in memory."""
+        return self.n_features if self.bin_bytes is None else self.bin_bytes
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of a row in memory beside its bins."""
         weight = 8 + 4 if self.weighted else 0
-        return (
-            self.n_features + 4 + weight + 4 + self.score_row_bytes + self.statistic_bytes + self.sample_bytes
-        )
+        return 4 + weight + 4 + self.score_row_bytes + self.statistic_bytes + self.sample_bytes
 
     @property
     def score_row_bytes(self) -> int:
@@ -129,7 +140,7 @@ class Task:
     @property
     def streamed_block_bytes(self) -> int:
         """Bytes of a block that is being read or processed. Its bins also take up the buffers of the store."""
-        return self.block_rows * (self.row_bytes + 2 * self.n_features + 8 + 4)
+        return self.block_rows * (self.state_bytes + 3 * self.n_features + 8 + 4)
 
     @property
     def pair_bytes(self) -> int:

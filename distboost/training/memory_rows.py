@@ -86,6 +86,6 @@ def row_parts(task: Task, rows: Division, streamed: int) -> list[MemoryUse]:
 def _describe_row(task: Task) -> str:
     """Describe the bytes of a row."""
     scores, statistic, sample = task.score_row_bytes, task.statistic_bytes, task.sample_bytes
-    rest = task.row_bytes - task.n_features - scores - statistic - sample
+    rest = task.state_bytes - scores - statistic - sample
     drawn = f", drawn rows {sample}" if sample else ""
-    return f"bins {task.n_features}, scores {scores}, statistic {statistic}{drawn}, label, weight and place {rest}"
+    return f"bins {task.held_bins}, scores {scores}, statistic {statistic}{drawn}, label, weight and place {rest}"

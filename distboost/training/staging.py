@@ -148,6 +148,7 @@ class Staging:
             may_have_more_classes=may_have_more_classes,
             is_remote=self._is_remote,
             at_once=at_once,
+            bin_bytes=max(data.bin_bytes for data in self._sets),
         )
         n_threads = max(runtime.n_parallel // runtime.n_processes, 1)
         return plan_memory(

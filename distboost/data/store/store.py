@@ -130,6 +130,11 @@ class BinnedStore:
         return cls(url, group, manifest)
 
     @property
+    def bin_bytes(self) -> int:
+        found: int = self.n_features
+        return found
+
+    @property
     def identity(self) -> str:
         """A digest of the manifest's entries that say what the rows are: equal stores have equal ones, wherever they are."""
         names = ("n_rows", "n_features", "class_dtype", "classes", "edges_checksum", "checksums")
