@@ -348,7 +348,7 @@ class Block:
         """Return the nodes that are leaves, (n_leaves,) int64, and the leaf of each row in `present`, (n_present,) int32."""
         if self._leaves is None:
             tree, nodes = grown.tree()
-            self._leaves = nodes, tree.leaves_of(self, grown.missing_bin, self.present)
+            self._leaves = nodes, tree.leaves_of(self.held, grown.missing_bin, self.present)
         return self._leaves
 
 

@@ -35,12 +35,14 @@ class BinnedTree(NamedTuple):
                     depths[child] = depths[node] + 1  # children come after their parents
         return max(depths, default=0)
 
-    def leaves_of(self, block: BlockRows, missing_bin: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def leaves_of(
+        self, bins: np.ndarray | StoredBins, missing_bin: np.ndarray, rows: np.ndarray
+    ) -> np.ndarray:
         """Return the leaf that each row falls into.
 
         Parameters
         ----------
-        block : BlockRows
+        bins : ndarray of shape (n, D), uint8, or StoredBins
         missing_bin : ndarray of shape (D,), int64
             The bin of missing values.
         rows : ndarray of shape (r,), int32
@@ -54,7 +56,6 @@ class BinnedTree(NamedTuple):
             return leaf
         missing = missing_bin[self.feature]
         groups, group = np.unique(self.feature // COLUMN_LANES, return_inverse=True)
-        bins = block.held
         is_dense = not isinstance(bins, StoredBins)
         if is_dense and m < MOST_LEAVES and len(groups) <= MOST_GROUPS and self.bin.min() >= 0:
             column = COLUMN_LANES * group + self.feature % COLUMN_LANES
@@ -128,7 +129,7 @@ class TreeStep(NamedTuple):
         if partitioned and self.leaves is not None:
             rows, leaf = block.rows_in(self.leaves)
         else:
-            rows, leaf = block.present, self.tree.leaves_of(block, missing_bin, block.present)
+            rows, leaf = block.present, self.tree.leaves_of(block.held, missing_bin, block.present)
         (columns,) = np.logical_or.reduce(self.values).nonzero()
         if len(columns) == 1:  # a tree of a committee, of which there are as many as columns
             update.add_to_column(block.scores, rows, leaf, self.values, columns[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from types import ModuleType
 
@@ -475,6 +476,24 @@ def test_blocks_hold_few_bins(algorithm, parameters, monkeypatch):
     assert None not in held
     monkeypatch.setattr(stored_bins.StoredBins, "of", lambda *rows: None)
     assert found == digest()
+
+
+def test_the_plan_counts_the_bins_that_blocks_hold(monkeypatch, tmp_path):
+    """Those of the fullest block, in case not all rows stay in memory."""
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", 40)
+    X, y, _ = wide_table()
+
+    def bins_of_a_row(rows, labels):
+        plan = model(n_estimators=1, memory_limit="4GB").fit(rows, labels).memory_plan_
+        [described] = [part.what for part in plan.parts if part.name == "resident rows"]
+        return int(re.search(r"bins (\d+)", described)[1])
+
+    entries = max(X[first : first + 40].nnz for first in range(0, N, 40)) / 40
+    assert bins_of_a_row(X, y) == 8 + 5 * np.ceil(entries)
+    in_anndata(X, [f"g{d}" for d in range(X.shape[1])], tmp_path / "a")
+    assert bins_of_a_row(str(tmp_path / "a/X"), y) == 8 + 5 * np.ceil(entries)
+    full = scipy.sparse.vstack([X, scipy.sparse.csr_array(np.ones((40, X.shape[1])))])
+    assert bins_of_a_row(full, [*y, *y[:40]]) == X.shape[1]
 
 
 def test_workers_hold_few_bins(clients, monkeypatch):
