@@ -138,7 +138,12 @@ class Source(ABC):
 
 
 class BoxSource(Source):
-    """An array of any number of dimensions, of which any box can be read."""
+    """An array of any number of dimensions, of which any box can be read.
+
+    `comes_whole`: a task that reads boxes of several such arrays has all of them in memory when it begins.
+    """
+
+    comes_whole: bool = False
 
     @abstractmethod
     def box(self, bounds: Bounds) -> Any:

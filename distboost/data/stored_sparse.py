@@ -6,6 +6,7 @@ rows, or its columns. So a part of some rows of a CSC reads all columns that it 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +19,7 @@ from scipy.sparse import csc_array, csr_array
 from distboost.data.axes import Axis
 from distboost.data.inventory import Probe
 from distboost.data.source import Source, load
-from distboost.data.sparse import SparseRows, most_held
+from distboost.data.sparse import LEAST_ROWS, SparseRows, most_held
 from distboost.data.stored import ZarrSource
 from distboost.errors import StoreError
 
@@ -67,8 +68,7 @@ class SparseZarrSource(Source):
         self.is_near = self._values.is_near
         self.is_stored = not self.is_near
         entry = self.dtype.itemsize + self._indices.dtype.itemsize + 16  # as stored, and as kernels read it
-        dense = max(n_rows * n_columns * self.dtype.itemsize, 1)
-        self.copies = max(-(-self.n_entries * entry // dense), 1)
+        self.copies = max(-(-entry * self._fullest() // max(self.dtype.itemsize * 100, 1)), 1)
 
     @property
     def n_entries(self) -> int:
@@ -92,6 +92,15 @@ class SparseZarrSource(Source):
                 f"indptr begins with {found[0]} and ends with {found[-1]}, expected 0 and {self.n_entries}"
             )
         return found
+
+    def _fullest(self) -> int:
+        """Return the largest percentage of stored entries in some rows that are read together; in CSC, in all rows."""
+        (n_rows, n_columns), indptr = self.shape, self._indptr
+        if self.is_csc:
+            return -(-100 * self.n_entries // max(n_rows * n_columns, 1))
+        firsts = [*range(0, n_rows, LEAST_ROWS), n_rows]
+        counts = np.diff(indptr[firsts]) / np.maximum(np.diff(firsts), 1)
+        return math.ceil(100 * float(counts.max(initial=0)) / max(n_columns, 1))
 
     def _damaged(self, what: str) -> StoreError:
         return StoreError(f"{self.place}: {what}. Write the matrix again, or restore it from a copy.")

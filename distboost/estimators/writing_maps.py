@@ -45,7 +45,7 @@ def write_map(
     tile = tile_shape(cube)
     result = OutputArray.of(
         f"{out}/{name}",
-        {"model": model.digest(), "x": fingerprint(cube.sources), "proba": proba},
+        {"model": model.digest(), "x": fingerprint(cube.sources), "along": cube.feature_dim, "proba": proba},
         shape=answers.shape + cube.shape,
         chunks=answers.shape + tile,
         dtype=answers.dtype,

@@ -136,6 +136,8 @@ def raster_of(data: Any, place: str, like: CubeInput | None = None, decoded: boo
             )
         return _of_zarr(data, dims, place, decoded)
     if is_instance(data, "xarray", "DataArray"):
+        if {SCALE, OFFSET} & data.attrs.keys() or (decoded and set(MISSING) & data.attrs.keys()):
+            data = _unpacked(data, place)
         coords = {str(name): _coordinate(one) for name, one in data.coords.items()}
         attributes = {**data.attrs, **{k: v for k, v in data.encoding.items() if k == GRID_MAPPING}}
         return Raster(place, tuple(map(str, data.dims)), _source(_loadable(data), place), coords, attributes)
@@ -146,6 +148,19 @@ def raster_of(data: Any, place: str, like: CubeInput | None = None, decoded: boo
             f"{place} has the shape {source.shape}, expected {expected}. Pass an array of xarray."
         )
     return Raster(place, like.dims, source, {})
+
+
+def _unpacked(data: Any, place: str) -> Any:
+    """Return an array of xarray that was opened without decoding, as its attributes say."""
+    from xarray.conventions import decode_cf_variable
+
+    for name in (SCALE, OFFSET, *MISSING):
+        if np.asarray(data.attrs.get(name, 0)).dtype.kind not in "iuf":
+            raise DataError(
+                f"{place} has the attribute {name}={data.attrs[name]!r:.100}, which is no number. Correct it, or pass the array "
+                "as xarray decodes it."
+            )
+    return data.copy(data=decode_cf_variable(place, data.variable, decode_times=False).data)
 
 
 def _coordinate(one: Any) -> Coordinate:

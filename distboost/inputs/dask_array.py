@@ -107,6 +107,7 @@ class DaskSource(BoxSource):
     """
 
     copies = 3  # its chunks, their slices, and the result
+    comes_whole = True
 
     def __init__(self, array: Any, place: str, given: Any, keeper: Keeper | None, of_features: bool):
         self._array, self.place, self._keeper, self._of_features = array, place, keeper, of_features

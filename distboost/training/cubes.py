@@ -162,9 +162,11 @@ class _Reader:
         sizes = box_shape(axes, PIECE_BYTES // (item * max(_width(slot) for _, slot, _ in divided)))
         cuts = [list(axis.spans(0, axis.length, size)) for axis, size in zip(axes, sizes, strict=True)]
         grid = list(itertools.product(*cuts))
-        memory = max(
-            _box_bytes(s, [of_source(max(grid, key=_items), slot, span)]) for s, slot, span in divided
-        )
+        largest = max(grid, key=_items)
+        boxes_of = [(s, _box_bytes(s, [of_source(largest, slot, span)])) for s, slot, span in divided]
+        # The boxes of Dask's arrays are computed before the task begins, others one after another.
+        memory = sum(n for s, n in boxes_of if s.comes_whole)
+        memory += max((n for s, n in boxes_of if not s.comes_whole), default=0)
         rows_of = _rows_by_box(positions, self.shape, cuts)
         out = _table((len(positions), n_columns), dtype, self.reading.scratch)
         todo = [(grid[box], rows) for box, rows in rows_of]

@@ -189,6 +189,21 @@ def test_marks_of_labels_that_are_missing(tmp_path):
         model().fit(dataset(), y)
 
 
+@pytest.mark.parametrize("opened", [xr.open_dataset, xr.open_zarr], ids=["lazy", "dask"])
+def test_packed_features_that_xarray_has_not_decoded(opened, tmp_path):
+    packing = {"dtype": "i2", "scale_factor": 0.01, "add_offset": 1.0, "_FillValue": -1}
+    dataset().to_zarr(tmp_path / "x", consolidated=False, encoding=dict.fromkeys(NAMES, packing))
+    options = {"consolidated": False} | ({"engine": "zarr"} if opened is xr.open_dataset else {})
+    decoded, raw = (opened(tmp_path / "x", mask_and_scale=on, **options)[NAMES] for on in (True, False))
+    assert "_FillValue" in raw["blue"].attrs
+    expected = model().fit(decoded, labels())
+    assert model().fit(raw, labels()).digest() == expected.digest()
+    np.testing.assert_array_equal(expected.predict(raw), expected.predict(decoded))
+    wrong = raw.assign(blue=raw["blue"].assign_attrs(scale_factor="none"))
+    with pytest.raises(DataError, match="blue"):
+        model().fit(wrong, labels())
+
+
 def test_times_are_compared_whatever_their_units(tmp_path):
     times = np.array(["2020-01-01", "2020-01-02"], "M8[ns]")
     X = xr.DataArray(np.arange(12.0).reshape(2, 6), {"time": times}, ("time", "x")).to_dataset(name="v")
