@@ -6,7 +6,6 @@ rows, or its columns. So a part of some rows of a CSC reads all columns that it 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -98,9 +97,9 @@ class SparseZarrSource(Source):
         (n_rows, n_columns), indptr = self.shape, self._indptr
         if self.is_csc:
             return -(-100 * self.n_entries // max(n_rows * n_columns, 1))
-        firsts = [*range(0, n_rows, LEAST_ROWS), n_rows]
-        counts = np.diff(indptr[firsts]) / np.maximum(np.diff(firsts), 1)
-        return math.ceil(100 * float(counts.max(initial=0)) / max(n_columns, 1))
+        n = max(min(LEAST_ROWS, n_rows), 1)
+        most = int((indptr[n:] - indptr[:-n]).max(initial=0))
+        return -(-100 * most // max(n * n_columns, 1))
 
     def _damaged(self, what: str) -> StoreError:
         return StoreError(f"{self.place}: {what}. Write the matrix again, or restore it from a copy.")

@@ -143,6 +143,31 @@ def test_an_interrupted_map_is_continued(tmp_path, model, expected, monkeypatch)
     np.testing.assert_array_equal(opened(tmp_path / "map")["label"].values[present], classes[present])
 
 
+def test_a_map_of_other_features_is_not_continued(tmp_path, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(6, 6, 6)).astype("f4")
+    x = zarr.create_array(str(tmp_path / "x"), data=X, chunks=(2, 2, 2), dimension_names=("a", "b", "c"))
+    rows = X.reshape(6, -1).T
+    fitted = GDMCBoostClassifier(n_estimators=3).fit(rows, rows[:, 0] > 0)
+    fitted.save(tmp_path / "m")
+    monkeypatch.setattr("distboost.prediction.cubes.BLOCK_BYTES", 1)
+    command = ["predict", "--model", tmp_path / "m", "--x", tmp_path / "x", "--out", tmp_path / "map"]
+    write = OutputArray.write_box
+
+    def interrupted(result, start, values):
+        write(result, start, values)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(OutputArray, "write_box", interrupted)
+        begun = [str(one) for one in (*command, "--feature-dim", "a")]
+        assert CliRunner().invoke(main, begun).exit_code != 0
+    other = [str(one) for one in (*command, "--feature-dim", "c")]
+    assert "unfinished prediction" in CliRunner().invoke(main, other).output
+    run(*other, "--overwrite")
+    expected = fitted.set_params(feature_dim="c").predict(x)
+    np.testing.assert_array_equal(zarr.open_array(str(tmp_path / "map/label"))[...], expected)
+
+
 def test_a_cube_of_other_features(model):
     with pytest.raises((DataError, ValueError), match="feature"):
         model.predict(dataset()[["blue", "nir"]])

@@ -498,7 +498,7 @@ def test_the_plan_counts_the_bins_that_blocks_hold(monkeypatch, tmp_path):
 
 def test_the_fullest_rows_decide_the_memory_of_reading(tmp_path):
     X = np.zeros((1000, 50), np.float32)
-    X[500:600] = 1
+    X[500 : 500 + sparse.LEAST_ROWS] = 1
     in_anndata(scipy.sparse.csr_array(X), [f"g{d}" for d in range(50)], tmp_path / "a")
     found = adapter_of(str(tmp_path / "a/X"), "X").features()
     assert found.copies == (4 + 4 + 16) / 4  # an entry in kernels, over a dense value
