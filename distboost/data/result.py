@@ -47,6 +47,7 @@ _FORMAT = {"format": "distboost-unfinished-prediction", "version": 1}
 _OTHER = {
     "model": "of another model",
     "x": "of other rows, or of rows that were written to since",
+    "along": "of features along another dimension",
     "proba": "of the other kind (labels or probabilities)",
     "array": "in chunks of another shape, type or encoding",
 }
@@ -227,7 +228,7 @@ def _difference(url: str, found: bytes | None, ours: bytes) -> str:
     own = json.loads(ours)["made_from"]
     if not theirs:
         return "which replaces an earlier one"
-    return next(text for name, text in _OTHER.items() if theirs.get(name) != own[name])
+    return next(text for name, text in _OTHER.items() if theirs.get(name) != own.get(name))
 
 
 def _check_is_array(url: str) -> None:
