@@ -142,7 +142,9 @@ def test_killed(way, death, level, three, expected, data, tmp_path, monkeypatch,
     [dead] = traps.struck(tmp_path, stage)
     assert three.exit_of(dead) == -signal.SIGKILL
     assert re.findall(LOST, caplog.text) == [LEVELS[level].asked]
-    assert ("a relayed question is asked again directly" in caplog.text) == (way == "relayed")
+    # A worker that waits for the dead one's sums may say so before the relay ends.
+    told = "a relayed question is asked again directly" in caplog.text, "cannot reach it" in caplog.text
+    assert any(told) if way == "relayed" else not told[0]
 
 
 @pytest.mark.soak
