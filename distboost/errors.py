@@ -1,17 +1,62 @@
-"""All errors that distboost raises on purpose, and its own category of warnings.
+"""All errors that distboost raises on purpose, and its own category of warnings."""
 
-Each message names the value found, the limit, the place and the remedy.
-"""
+from typing import Any as _Any
+from typing import Self as _Self
 
 from distboost.message import Message as _Message
 
+_PLAIN = (str, bytes, int, float, bool, type(None))
+
 
 class DistboostError(Exception):
-    """The base class of all errors of this library."""
+    """The base class of all errors of this library. Its text is `what` and `remedy`; front ends word each in their own way.
 
-    def __init__(self, text: str = ""):
-        super().__init__(_Message(text))
-        self.marked = self.args[0].marked
+    Attributes
+    ----------
+    what : str
+        What is wrong, with the place, the value and the limit.
+    remedy : str or None
+        What to do about it.
+    where : str or None
+        The array, the column, the file, the address or the parameter at fault.
+    value : object
+        The value found there, or None. On its way from a worker it becomes text, unless it is a text or a number.
+
+    Examples
+    --------
+    >>> import distboost
+    >>> try:
+    ...     distboost.GDMCBoostClassifier().fit([[0.0], [float("inf")]], ["a", "b"])
+    ... except distboost.errors.DistboostError as error:
+    ...     print(error.where, error.value, error.remedy, sep="; ")
+    X; inf; Pass finite values, or NaN for missing ones.
+    """
+
+    def __init__(
+        self, what: str = "", *, remedy: str | None = None, where: object = None, value: _Any = None
+    ):
+        self.what = _Message(what)
+        self.remedy = None if remedy is None else _Message(remedy)
+        self.where = None if where is None else str(where)
+        self.value = value
+        super().__init__(_Message(f"{self.what.marked} {self._remedy}" if remedy else what))
+
+    def __reduce__(self) -> _Any:
+        value = self.value if isinstance(self.value, _PLAIN) else f"{self.value!r:.100}"
+        return type(self), self.args, {**vars(self), "value": value}
+
+    def at(self, place: str) -> _Self:
+        """Return the same error with a place in its first sentence: the block, or the worker."""
+        what = f"{self.what.marked.removesuffix('.')} ({place})."
+        return type(self)(what, remedy=self._remedy, where=self.where, value=self.value)
+
+    def of(self, place: str) -> _Self:
+        """Return the same error of a part of `place`, which is where it is."""
+        return type(self)(f"{place}: {self.what.marked}", remedy=self._remedy, where=place, value=self.value)
+
+    @property
+    def _remedy(self) -> str | None:
+        return self.remedy.marked if self.remedy else None
 
 
 class TrainingEndedWarning(UserWarning):

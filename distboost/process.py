@@ -31,7 +31,11 @@ def is_left_alone(effect: str) -> bool:
     left = os.environ.get(VARIABLE, "").replace(",", " ").split()
     unknown = [name for name in left if name not in EFFECTS]
     if unknown:
-        raise ArgumentError(f"{VARIABLE} has {unknown[0]!r}. Set it to some of {', '.join(EFFECTS)}.")
+        raise ArgumentError(
+            f"{VARIABLE} has {unknown[0]!r}.",
+            remedy=f"Set it to some of {', '.join(EFFECTS)}.",
+            value=unknown[0],
+        )
     return effect in left
 
 

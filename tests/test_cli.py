@@ -22,6 +22,7 @@ from distboost.cli import main
 from distboost.cli.options import parse_parameters
 from distboost.estimators.factory import estimator
 from distboost.registry import ALGORITHMS
+from tests.failing import error_of
 
 TEXT = np.dtypes.StringDType()
 NAMES = np.array(["blue", "green", "red"])
@@ -68,13 +69,11 @@ def run(*arguments: object) -> str:
 
 
 def fail(*arguments: object) -> str:
-    """The error of a command that fails: one line, exit code 1."""
+    """The error of a command that fails with exit code 1."""
     result = CliRunner().invoke(main, [str(a) for a in arguments])
     assert result.exit_code == 1, result.output
-    lines = result.stderr.splitlines()
-    assert lines[-1].startswith("Error: ")
     assert "Traceback" not in result.output
-    return lines[-1]
+    return error_of(result.stderr)
 
 
 def texts(array: zarr.Array) -> np.ndarray:

@@ -14,11 +14,13 @@ import zarr
 from click.testing import CliRunner
 
 import distboost
+from distboost import errors
 from distboost.cli import main
 from distboost.cli.parameters_help import parameters_of
 from distboost.cli.words import OPTIONS, in_options
 from distboost.errors import DataError, StoreError
 from distboost.registry import ALGORITHMS, estimator_names
+from tests.failing import error_of
 
 PACKAGE = Path(distboost.__file__).parent
 PARAMETERS = {parameter.name for name in ALGORITHMS for parameter in parameters_of(name)}
@@ -121,7 +123,7 @@ ERRORS = {
 def test_an_error_speaks_of_options(command, data, tmp_path):
     code, said = run(*(str(word).format(data=data, tmp=tmp_path) for word in command))
     assert code == 1, said
-    error = said.splitlines()[-1]
+    error = error_of(said)
     expected = ERRORS[command].replace("(.*)", r"\(.*\)").replace("{{", "{")
     assert re.search(expected, error), error
     left = PYTHON.search(error.replace(str(data), "").replace(str(tmp_path), ""))
@@ -152,11 +154,35 @@ def test_paths_and_quotations_stay():
         assert in_options(text) == text
 
 
-def test_an_error_has_pythons_words_and_keeps_its_marks_in_other_processes():
-    error = pickle.loads(pickle.dumps(StoreError("``scratch=...`` or ``group|group['x']``")))
-    assert str(error) == "scratch=... or group['x']"
-    assert in_options(error.marked) == "--set scratch=... or "
+def test_an_error_has_pythons_words_and_keeps_its_fields_in_other_processes():
+    made = StoreError(
+        "``scratch`` is []: no.",
+        remedy="Set ``scratch=...`` or ``group|group['x']``",
+        where="scratch",
+        value=[],
+    )
+    for error in (made, pickle.loads(pickle.dumps(made))):
+        assert str(error) == "scratch is []: no. Set scratch=... or group['x']"
+        assert (error.what, error.remedy) == ("scratch is []: no.", "Set scratch=... or group['x']")
+        assert in_options(error.remedy.marked) == "Set --set scratch=... or "
+        assert error.where == "scratch"
+    assert made.value == []
+    assert error.value == "[]"
+    assert str(error.at("on worker 3")) == "scratch is []: no (on worker 3). Set scratch=... or group['x']"
     assert str(DataError("the label '`X`' of 'eval_set y'")) == "the label '`X`' of 'eval_set y'"
+
+
+REMEDY = re.compile(r"[.?!)] (Pass|Set|Use|Check|Train|Correct|Remove|Restore|Choose|Rename|Copy|Repeat) ")
+
+
+def test_a_remedy_is_a_field():
+    """No error says in its first argument what to do."""
+    left = []
+    for file in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in vars(errors) and node.args:
+                left += [f"{file}:{node.lineno}"] if REMEDY.search(ast.unparse(node.args[0])) else []
+    assert not left, left
 
 
 def messages() -> dict[str, str]:

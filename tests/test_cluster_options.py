@@ -20,6 +20,7 @@ from distboost.cli.connection import address_in, connect
 from distboost.cli.options import ClusterOptions
 from distboost.errors import ClusterError
 from distboost.runtime.cluster import monitor
+from tests.failing import error_of
 
 NOBODY = "tcp://127.0.0.1:9"
 
@@ -60,11 +61,11 @@ def options_for(command: str, data, folder) -> tuple[str, ...]:
 
 
 def fail(*arguments: object) -> str:
-    """What a command that fails says: one line at the end."""
+    """What a command that fails says, with an error at the end."""
     result = CliRunner().invoke(main, [str(argument) for argument in arguments])
     assert result.exit_code == 1, result.output
     assert "Traceback" not in result.output
-    assert result.stderr.splitlines()[-1].startswith("Error: ")
+    assert error_of(result.stderr)
     return result.stderr
 
 
@@ -163,7 +164,7 @@ def test_a_file_that_does_not_come(data, tmp_path, monkeypatch):
     path = tmp_path / "none.json"
     error = fail(*options_for("bin", data, tmp_path), "--scheduler-file", path)
     assert f"Waiting for the scheduler file {path}." in error
-    assert f"there is no scheduler file {path} (waited 0 s). Pass the file that 'dask scheduler" in error
+    assert f"there is no scheduler file {path} (waited 0 s).\nPass the file that 'dask scheduler" in error
 
 
 @pytest.mark.parametrize("content", [b"", b"tcp://127.0.0.1:9", b'{"address": "tcp:', b"\xff\xfe\x00", b"[" * 99999,
@@ -192,7 +193,7 @@ def test_too_few_workers(address, data, tmp_path, monkeypatch):
     for command in ("bin", "train"):
         error = fail(*options_for(command, data, tmp_path), "--scheduler", address, "--wait-workers", 3)
         assert f"waiting for workers at {address}: 1 of 3 are there (waited 0 s of at most 0 s)" in error
-        assert f"Error: the scheduler at {address} had 1 of 3 workers after 0 s. Start more" in error
+        assert f"Error: the scheduler at {address} had 1 of 3 workers after 0 s.\nStart more" in error
     assert [*tmp_path.iterdir()] == []
     with (
         connect(ClusterOptions(scheduler=address)) as client,

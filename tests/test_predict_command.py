@@ -21,6 +21,7 @@ from click.testing import CliRunner
 import distboost
 from distboost.cli import main
 from distboost.data.result import UNFINISHED
+from tests.failing import error_of
 from tests.faults.blind import ApartWorkers, check_mounts
 from tests.programs import Program
 
@@ -100,7 +101,7 @@ def run(*arguments) -> str:
 def fail(*arguments) -> str:
     result = CliRunner().invoke(main, [str(a) for a in arguments])
     assert result.exit_code == 1, result.output
-    return result.stderr.splitlines()[-1]
+    return error_of(result.stderr)
 
 
 def files(folder: Path) -> dict[str, bytes]:

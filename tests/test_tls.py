@@ -28,6 +28,7 @@ from distboost.cluster.certificates import Authority
 from distboost.cluster.local import local_cluster
 from distboost.cluster.security import tls_security
 from distboost.errors import ClusterError
+from tests.failing import error_of
 from tests.programs import Program
 
 FILES = ("ca.pem", "cert.pem", "key.pem")
@@ -98,14 +99,13 @@ def run(*arguments: object) -> str:
 
 
 def refused(*arguments: object) -> str:
-    """The one line that says why a command failed; it came in time."""
+    """What says why a command failed; it came in time."""
     started = time.monotonic()
     result = CliRunner().invoke(main, [str(argument) for argument in arguments])
     assert time.monotonic() - started < CONNECT_DEADLINE + SLACK
     assert result.exit_code == 1, result.output
-    [line] = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
     assert "Traceback" not in result.output
-    return line
+    return error_of(result.stderr)
 
 
 def train(data, path, *arguments: object) -> tuple:

@@ -46,19 +46,22 @@ def check_committee(estimator: Any) -> None:
         if isinstance(estimator, type) or missing:
             raise DataError(
                 f"the estimator is {estimator!r:.100}, expected a classifier with {' and '.join(missing) or 'parameters'}: an "
-                "instance of scikit-learn's ``ExtraTreesClassifier``, or of ``GAMBLEClassifier``, for example."
+                "instance of scikit-learn's ``ExtraTreesClassifier``, or of ``GAMBLEClassifier``, for example.",
+                value=estimator,
             )
         return
     check_methods(estimator, "a committee", "Derive from the estimator without them.")
     if estimator.early_stopping_rounds is not None:
         raise DataError(
             f"the estimator has ``early_stopping_rounds={estimator.early_stopping_rounds}``, but a committee has no "
-            "``eval_set``. Set it to None."
+            "``eval_set``.",
+            remedy="Set it to None.",
         )
     if estimator.validation_fraction is not None:
         raise DataError(
-            f"the estimator has ``validation_fraction={estimator.validation_fraction}``, but a committee learns from all labels. "
-            "Set it to None."
+            f"the estimator has ``validation_fraction={estimator.validation_fraction}``, but a committee learns from all "
+            "labels.",
+            remedy="Set it to None.",
         )
 
 

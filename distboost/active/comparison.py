@@ -74,10 +74,14 @@ def learning_curves(
     """
     if isinstance(strategies, str) or not isinstance(strategies, Iterable):
         raise ArgumentError(
-            f"strategies is {strategies!r:.100}, expected a list of strategies: ['margin', 'random']."
+            f"strategies is {strategies!r:.100}, expected a list of strategies: ['margin', 'random'].",
+            where="strategies",
+            value=strategies,
         )
     if jobs > 1 and client is not None:
-        raise DataError(f"``jobs={jobs}``, but a cluster scores the pool. Pass ``jobs=1``, or no cluster.")
+        raise DataError(
+            f"``jobs={jobs}``, but a cluster scores the pool.", remedy="Pass ``jobs=1``, or no cluster."
+        )
     if verbose and isinstance(estimator, BoostingClassifier):  # one bar is enough
         client = estimator.client if client is None else client
         estimator = adjusted(clone(estimator), verbose=0)

@@ -154,12 +154,14 @@ class LabelState:
             place = int(np.flatnonzero(~np.isin(known, classes))[0])
             where = f"row {value['rows'][place]}" if "rows" in value else f"row {place} of the seeds"
             raise DataError(
-                f"the label {labels[place]!r} of {where} is none of the classes {classes.tolist()}. Correct "
-                "it, or declare that class: ``classes=...``"
+                f"the label {labels[place]!r} of {where} is none of the classes {classes.tolist()}.",
+                remedy="Correct it, or declare that class: ``classes=...``",
+                value=labels[place],
             )
         if "x" in value and type(rows) is list and len(rows[0]) != self.header["pool"][1]:
             raise DataError(
-                f"seeds have {len(rows[0])} features, but the pool has {self.header['pool'][1]}. Pass the same features."
+                f"seeds have {len(rows[0])} features, but the pool has {self.header['pool'][1]}.",
+                remedy="Pass the same features.",
             )
 
 
@@ -207,7 +209,7 @@ class Event:
                 raise DataError(f"row {row} is not in the pool, which has rows 0 to {state.n_rows - 1}.")
         if len(set(self.rows)) < len(self.rows):
             row = next(row for place, row in enumerate(self.rows) if row in self.rows[:place])
-            raise DataError(f"row {row} is given twice. Teach each row once.")
+            raise DataError(f"row {row} is given twice.", remedy="Teach each row once.")
         self.check_own(state)
         if type(self.value) is dict and "labels" in self.value:
             state.check_labels(self.value)
@@ -215,7 +217,8 @@ class Event:
         if state.header["warm_start"] and self.unlearns and learned:
             raise DataError(
                 "a committee that grows (``warm_start=True``) keeps what it learned: labels can neither be corrected nor "
-                "withdrawn, nor rows seeded. Begin a new log without it, and teach that."
+                "withdrawn, nor rows seeded.",
+                remedy="Begin a new log without it, and teach that.",
             )
 
     def check_own(self, state: LabelState) -> None:
@@ -368,7 +371,9 @@ class Extended(Event):
     def check_own(self, state: LabelState) -> None:
         if self.value < state.n_rows:
             raise DataError(
-                f"the pool has {self.value} rows, but the log knows of {state.n_rows}. Pass all of them: ``extend(pool)``."
+                f"the pool has {self.value} rows, but the log knows of {state.n_rows}.",
+                remedy="Pass all of them: ``extend(pool)``.",
+                value=self.value,
             )
 
     def apply(self, state: LabelState) -> None:

@@ -95,12 +95,15 @@ def resume(
     header, notes = ledger.header, ledger.notes
     pool = notes.get("pool") if pool is None else pool
     if pool is None:
-        raise DataError(f"the log {log} does not say where its pool is. Pass the pool, too.")
+        raise DataError(
+            f"the log {log} does not say where its pool is.", remedy="Pass the pool, too.", where=log
+        )
     strategy = ledger.settings["strategy"]
     if strategy not in STRATEGIES and "strategy" not in settings:
         raise DataError(
-            f"the log {log} asks by {strategy}, which is none of {', '.join(STRATEGIES)}. Pass that function, or one of these: "
-            "``strategy=...``"
+            f"the log {log} asks by {strategy}, which is none of {', '.join(STRATEGIES)}.",
+            remedy="Pass that function, or one of these: ``strategy=...``",
+            where=log,
         )
     if estimator is None:
         estimator = _classifier(header, log)
@@ -128,7 +131,11 @@ def _classifier(description: dict[str, Any], log: str | os.PathLike[str]) -> Any
         if name == EXTRA_TREES:
             return default_committee().set_params(**parameters)
         if "." in name:
-            raise DataError(f"the log {log} has a committee of the class {name}. Pass one: ``estimator=...``")
+            raise DataError(
+                f"the log {log} has a committee of the class {name}.",
+                remedy="Pass one: ``estimator=...``",
+                where=log,
+            )
         return described(description, f"the log {log}")
     except (ModelFormatError, ValueError) as error:
         raise DataError(str(error)) from error
@@ -139,13 +146,15 @@ def _set_run_parameters(estimator: Any, told: dict[str, Any], log: str | os.Path
     unknown = told.keys() - RUN_PARAMETERS
     if unknown:
         raise DataError(
-            f"the log {os.fspath(log)} notes {min(unknown)!r:.100}, which is no parameter of how to run. Begin a new log."
+            f"the log {os.fspath(log)} notes {min(unknown)!r:.100}, which is no parameter of how to run.",
+            remedy="Begin a new log.",
+            where=log,
         )
     try:
         estimator.set_params(**told).validate()
     except ValueError as error:
         raise DataError(
-            f"the log {os.fspath(log)} notes invalid parameters: {error} Begin a new log."
+            f"the log {os.fspath(log)} notes invalid parameters: {error} Begin a new log.", where=log
         ) from error
 
 

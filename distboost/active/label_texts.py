@@ -28,8 +28,10 @@ def parse_labels(texts: dict[int, str], earlier: Sequence[Any], place: str) -> d
         label = _as(kind, text)
         if label is None:
             raise DataError(
-                f"{place} labels row {row} as {text!r}, but the labels so far, such as {earlier[0]!r}, are {_NAMES[kind]}. "
-                "Correct it; or, if labels are text, begin a new log that declares all classes: ``classes=...``"
+                f"{place} labels row {row} as {text!r}, but the labels so far, such as {earlier[0]!r}, are {_NAMES[kind]}.",
+                remedy="Correct it; or, if labels are text, begin a new log that declares all classes: ``classes=...``",
+                where=place,
+                value=text,
             )
         found[row] = label
     return found

@@ -55,7 +55,8 @@ class StoppingCriteria(NamedTuple):
             isinstance(self.eval_set, tuple | list) and len(self.eval_set) == 2
         ):
             raise DataError(
-                f"``eval_set`` is a {type(self.eval_set).__name__}, expected rows and their labels: ``eval_set=(X, y)``."
+                f"``eval_set`` is a {type(self.eval_set).__name__}, expected rows and their labels: ``eval_set=(X, y)``.",
+                where="eval_set",
             )
         if self.target_error is not None and self.eval_set is None:
             raise DataError(
@@ -64,21 +65,34 @@ class StoppingCriteria(NamedTuple):
         if self.target_error is not None and not (
             isinstance(self.target_error, Real) and 0 <= self.target_error < 1
         ):
-            raise DataError(f"``target_error`` is {self.target_error!r}, expected a fraction: 0.05 is 5 %.")
+            raise DataError(
+                f"``target_error`` is {self.target_error!r}, expected a fraction: 0.05 is 5 %.",
+                where="target_error",
+                value=self.target_error,
+            )
         if self.stabilised is not None and not (
             isinstance(self.stabilised, Real) and 0 < self.stabilised <= 1
         ):
             raise DataError(
-                f"stabilised is {self.stabilised!r}, expected an agreement above 0 and at most 1, such as 0.99."
+                f"stabilised is {self.stabilised!r}, expected an agreement above 0 and at most 1, such as 0.99.",
+                where="stabilised",
+                value=self.stabilised,
             )
         if self.max_labels is not None and not (
             hasattr(self.max_labels, "__index__") and self.max_labels >= 1
         ):
-            raise DataError(f"``max_labels`` is {self.max_labels!r}, expected a whole number of at least 1.")
+            raise DataError(
+                f"``max_labels`` is {self.max_labels!r}, expected a whole number of at least 1.",
+                where="max_labels",
+                value=self.max_labels,
+            )
         for callback in self.callbacks:
             if not callable(callback):
                 raise DataError(
-                    f"callbacks has {callback!r:.100}, which is not callable. Pass functions that take a LearningCurve."
+                    f"callbacks has {callback!r:.100}, which is not callable.",
+                    remedy="Pass functions that take a LearningCurve.",
+                    where="callbacks",
+                    value=callback,
                 )
 
 
@@ -86,7 +100,9 @@ def as_callbacks(callbacks: Any) -> tuple[Callable[[LearningCurve], Any], ...]:
     """Return the callbacks of a loop; raise ArgumentError if they are no list."""
     if not isinstance(callbacks, Iterable):
         raise ArgumentError(
-            f"callbacks is {callbacks!r:.100}, expected a list of functions of a LearningCurve."
+            f"callbacks is {callbacks!r:.100}, expected a list of functions of a LearningCurve.",
+            where="callbacks",
+            value=callbacks,
         )
     return tuple(callbacks)
 
@@ -150,7 +166,8 @@ class _CurveRecorder:
         if (predicted.dtype.kind == "U") != (y.dtype.kind == "U"):
             raise DataError(
                 f"the labels of the ``eval_set``, such as {y[0]!r}, are not of the kind that was taught, such as "
-                f"{predicted[0]!r}."
+                f"{predicted[0]!r}.",
+                value=y[0],
             )
         return 1 - float(accuracy_score(y, predicted))
 
@@ -192,7 +209,8 @@ def _evaluation(X: Any, y: Any, missing_chunks: str) -> tuple[Any, np.ndarray]:
     n = adapter_of(X, "eval_set X").features().n_rows
     if labels.shape != (n,) or not n:
         raise DataError(
-            f"the ``eval_set`` has {n} rows and labels of shape {labels.shape}: expected one for each."
+            f"the ``eval_set`` has {n} rows and labels of shape {labels.shape}: expected one for each.",
+            value=n,
         )
     return X, load_labels(labels, "``eval_set y``", 0)
 
@@ -207,7 +225,8 @@ def _as_function(oracle: Any, learner: QueryByCommittee) -> Callable[[np.ndarray
     if source.shape != (n_rows,):
         raise DataError(
             f"{source.place} has labels of shape {source.shape}, but the pool has {n_rows} rows: pass one for each, or a "
-            "function of rows."
+            "function of rows.",
+            where=source.place,
         )
     labels = source.array
     if labels is not None:

@@ -64,7 +64,9 @@ class Ledger(LabelState, Lessons):
         header = read_header(log)
         if header is None:
             raise DataError(
-                f"there is no log of labels at {os.fspath(log)!r}. Pass the path of one that was begun."
+                f"there is no log of labels at {os.fspath(log)!r}.",
+                remedy="Pass the path of one that was begun.",
+                where=log,
             )
         return cls(header, log)
 
@@ -191,10 +193,17 @@ class Ledger(LabelState, Lessons):
         The value may be a function, which is called once all is heard that others have recorded.
         """
         if by is not None and not records.is_person(by):
-            raise DataError(f"by is {by!r:.100}. Pass the name of a person, in one line.")
+            raise DataError(
+                f"by is {by!r:.100}.", remedy="Pass the name of a person, in one line.", where="by", value=by
+            )
         answer = more.get("answer")
         if answer is not None and not records.is_answer(answer):
-            raise DataError(f"answer is {answer!r:.100}. Pass at most 64 letters, digits, _ and -.")
+            raise DataError(
+                f"answer is {answer!r:.100}.",
+                remedy="Pass at most 64 letters, digits, _ and -.",
+                where="answer",
+                value=answer,
+            )
 
         def made() -> dict[str, Any] | None:
             found = value() if callable(value) else value
@@ -260,8 +269,9 @@ class LabelLog:
         path = local_path(url)
         if path is None:
             raise DataError(
-                f"the log {os.fspath(url)!r} is not on a local disk, as it must be since each event appends a line. Keep it in a "
-                "local folder, and copy it to other places."
+                f"the log {os.fspath(url)!r} is not on a local disk, as it must be since each event appends a line.",
+                remedy="Keep it in a local folder, and copy it to other places.",
+                where=url,
             )
         self.path, self._hear = path, hear
         self._end = self._n_lines = 0  # of the lines that this object has read or written
@@ -281,7 +291,9 @@ class LabelLog:
         """Hear the lines of this content, which begins with the last line known."""
         if not content.startswith(self._last):
             raise StoreError(
-                f"the log {self.path} no longer has the lines that were read from it. Restore it, or resume from it as it is."
+                f"the log {self.path} no longer has the lines that were read from it.",
+                remedy="Restore it, or resume from it as it is.",
+                where=self.path,
             )
         content = content[len(self._last) :]
         complete = content[: content.rfind(b"\n") + 1]
@@ -324,7 +336,9 @@ class LabelLog:
             if isinstance(error, StoreError):
                 raise
             raise StoreError(
-                f"the log {self.path} cannot be written: {quoted(error)}. Nothing of this was kept. Solve that and try again."
+                f"the log {self.path} cannot be written: {quoted(error)}. Nothing of this was kept.",
+                remedy="Solve that and try again.",
+                where=self.path,
             ) from error
 
     def _write(self, file: Any, line: bytes) -> None:
@@ -360,14 +374,17 @@ def _content(path: Path, start: int = 0) -> bytes:
     except StoreError:
         raise
     except OSError as error:
-        raise StoreError(f"the log {path} cannot be read: {quoted(error)}. Pass a file.") from error
+        raise StoreError(
+            f"the log {path} cannot be read: {quoted(error)}.", remedy="Pass a file.", where=path
+        ) from error
 
 
 def _checked_header(path: Path, header: dict[str, Any]) -> dict[str, Any]:
     """Return the header of a log, as one of this version."""
     if header.get("distboost") == "labels" and header.get("version") not in (1, records.VERSION):
         raise StoreError(
-            f"{path} is a log of version {header.get('version')!r:.100}, not {records.VERSION}: install a newer distboost."
+            f"{path} is a log of version {header.get('version')!r:.100}, not {records.VERSION}: install a newer distboost.",
+            where=path,
         )
     header = records.upgraded(header)
     records.check_header(header)
@@ -381,8 +398,9 @@ def _damage_reported(path: Path, number: int) -> Iterator[None]:
         yield
     except ValueError as error:
         raise StoreError(
-            f"line {number} of {path} is damaged, or this is no log of labels: {str(error).removesuffix('.')}. Restore it from a "
-            "copy, or remove that line to continue without its content."
+            f"line {number} of {path} is damaged, or this is no log of labels: {str(error).removesuffix('.')}.",
+            remedy="Restore it from a copy, or remove that line to continue without its content.",
+            where=path,
         ) from error
 
 
@@ -395,8 +413,11 @@ def other_work(path: str | Path, name: str, theirs: Any, own: Any) -> DataError:
         else "Set it"
     )
     return DataError(
-        f"the log {path} belongs to other work: its ``{name}`` is {theirs!r}, not {own!r}. {remedy} to that, or "
-        "begin a new log and teach it the old labels``again|: teach(old.labelled_, old.labels_)``."
+        f"the log {path} belongs to other work: its ``{name}`` is {theirs!r}, not {own!r}.",
+        remedy=f"{remedy} to that, or begin a new log and teach it the old labels``again|: teach(old.labelled_, "
+        "old.labels_)``.",
+        where=path,
+        value=theirs,
     )
 
 

@@ -57,7 +57,12 @@ class Lessons:
     def skip(self, rows: Any, why: str = "", by: str | None = None) -> Self:
         """Record rows that are never to be asked for. As for `teach`."""
         if not is_text(why):
-            raise DataError(f"why is {why!r:.100}. Pass text of at most {MAX_TEXT_LENGTH} characters.")
+            raise DataError(
+                f"why is {why!r:.100}.",
+                remedy=f"Pass text of at most {MAX_TEXT_LENGTH} characters.",
+                where="why",
+                value=why,
+            )
         found = listed(rows)
         self.record("skipped", {"rows": found, "why": why} if found else None, by)
         return self
@@ -69,7 +74,12 @@ class Lessons:
 
     def _labelled(self, kind: str, rows: Any, labels: Any, by: str | None, seconds: float | None) -> Self:
         if seconds is not None and not (isinstance(seconds, Real) and is_time(float(seconds))):
-            raise DataError(f"seconds are {seconds!r:.100}. Pass a number of at least 0.")
+            raise DataError(
+                f"seconds are {seconds!r:.100}.",
+                remedy="Pass a number of at least 0.",
+                where="seconds",
+                value=seconds,
+            )
         value = {"rows": listed(rows), "labels": checked_labels(labels).tolist()}
         took = None if seconds is None else float(seconds)
         self.record(kind, value if any(value.values()) else None, by, seconds=took)
@@ -81,6 +91,7 @@ def listed(rows: Any) -> list[int]:
     found = np.asarray(rows)
     if found.size and (found.ndim != 1 or found.dtype.kind not in "iu"):
         raise DataError(
-            f"rows are an array of type {found.dtype} and shape {found.shape}: pass a list of row numbers."
+            f"rows are an array of type {found.dtype} and shape {found.shape}: pass a list of row numbers.",
+            value=found.dtype,
         )
     return [int(row) for row in found]

@@ -49,7 +49,9 @@ def plot_curves(
     """
     if not isinstance(curves, Mapping):
         raise ArgumentError(
-            f"curves is {curves!r:.100}, expected lists of learning curves by strategy, as `learning_curves` returns them."
+            f"curves is {curves!r:.100}, expected lists of learning curves by strategy, as `learning_curves` returns them.",
+            where="curves",
+            value=curves,
         )
     try:
         from matplotlib.figure import Figure

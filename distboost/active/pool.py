@@ -50,12 +50,16 @@ class Pool:
         self.names, self.labels = self._given.names, coded.labels
         if self.labels and isinstance(self._given, LazyInput):
             raise DataError(
-                f"the column {X.columns[min(self.labels)]!r} of the pool has labels, and the pool is a data frame of Dask, whose "
-                "rows are taken without labels. Pass pool.compute(), or codes in place of labels."
+                f"the column {X.columns[min(self.labels)]!r} of the pool has labels, and the pool is a data frame of Dask, "
+                "whose rows are taken without labels.",
+                remedy="Pass pool.compute(), or codes in place of labels.",
+                value=X.columns[min(self.labels)],
             )
         if len(self.source.shape) != 2 or 0 in self.source.shape:
             raise DataError(
-                f"{self.source.place} has the shape {self.source.shape}, expected (rows, features), at least 1 of each."
+                f"{self.source.place} has the shape {self.source.shape}, expected (rows, features), at least 1 of each.",
+                where=self.source.place,
+                value=self.source.shape,
             )
         self.n_rows, self.n_features = self.source.shape
         named = resolved(categorical_features, self.n_features, self.names)

@@ -179,7 +179,11 @@ class QueryByCommittee(Lessons):
         self.pool = self._opened(pool)
         warn_about(self.pool.source, self.home.missing_chunks)
         if start not in STARTS:
-            raise DataError(f"start is {start!r}, expected one of {', '.join(map(repr, STARTS))}.")
+            raise DataError(
+                f"start is {start!r}, expected one of {', '.join(map(repr, STARTS))}.",
+                where="start",
+                value=start,
+            )
         self.start = start
         self.n_initial = _whole("n_initial", n_initial)
         self._function: Function | None = None
@@ -188,12 +192,13 @@ class QueryByCommittee(Lessons):
         self.warm_start = bool(warm_start)
         if self.warm_start and not isinstance(self.estimator, BoostingClassifier):
             raise DataError(
-                f"``warm_start=True``, but the committee is a {type(self.estimator).__name__}, which has no rounds to keep. Pass "
-                "one of distboost's estimators, or ``warm_start=False``."
+                f"``warm_start=True``, but the committee is a {type(self.estimator).__name__}, which has no rounds to keep.",
+                remedy="Pass one of distboost's estimators, or ``warm_start=False``.",
+                where="warm_start",
             )
         self.classes = None if classes is None else np.unique(checked_labels(classes))
         if self.classes is not None and len(self.classes) < 2:
-            raise DataError(f"classes are {self.classes.tolist()}. Pass at least 2.")
+            raise DataError(f"classes are {self.classes.tolist()}.", remedy="Pass at least 2.")
         self.random_state = _whole("random_state", random_state, 0)
         self.verbose = verbose
         self.phases: Phases | None = None  # of a loop that shows them
@@ -259,8 +264,8 @@ class QueryByCommittee(Lessons):
             return name
         if self._function is None or name_of(self._function) != name:
             raise DataError(
-                f"the log asks by {name} now, which is none of {', '.join(STRATEGIES)}. Pass that function, or one of these: "
-                "``strategy=...``"
+                f"the log asks by {name} now, which is none of {', '.join(STRATEGIES)}.",
+                remedy="Pass that function, or one of these: ``strategy=...``",
             )
         return self._function
 
@@ -277,7 +282,10 @@ class QueryByCommittee(Lessons):
         if name == "batch_size":
             if (n := _whole(name, value)) > self.pool.n_rows:
                 raise DataError(
-                    f"``batch_size`` is {value}, but {self.pool.place} has {self.pool.n_rows} rows. Ask for fewer at once."
+                    f"``batch_size`` is {value}, but {self.pool.place} has {self.pool.n_rows} rows.",
+                    remedy="Ask for fewer at once.",
+                    where="batch_size",
+                    value=value,
                 )
             return n
         if callable(value):
@@ -285,7 +293,9 @@ class QueryByCommittee(Lessons):
         elif value not in STRATEGIES:
             raise DataError(
                 f"strategy is {value!r}, expected one of {', '.join(map(repr, STRATEGIES))}, or a function of probabilities, "
-                "members and rows."
+                "members and rows.",
+                where="strategy",
+                value=value,
             )
         return name_of(value)
 
@@ -319,7 +329,10 @@ class QueryByCommittee(Lessons):
         grown = self._opened(given)
         if grown.n_features != self.pool.n_features:
             raise DataError(
-                f"{grown.place} has {grown.n_features} features, but the pool has {self.pool.n_features}. Append such rows."
+                f"{grown.place} has {grown.n_features} features, but the pool has {self.pool.n_features}.",
+                remedy="Append such rows.",
+                where=grown.place,
+                value=grown.n_features,
             )
         if grown.names is not None:
             check_same(self.ledger.notes.get("feature_names"), grown.names.tolist(), "pool")
@@ -481,14 +494,16 @@ class QueryByCommittee(Lessons):
             As for `query`.
         """
         if by is None:
-            raise DataError("by is None. Pass the name of the person who gets the rows.")
+            raise DataError("by is None.", remedy="Pass the name of the person who gets the rows.")
         seconds = 3600 * _number("hours", hours, MOST_HOURS, above=True)
         overlap = _number("overlap", overlap, 1)
         self.ledger.update()
         if conflicts:
             second = self.ledger.conflicts_for(by)[:n]
             if not second:
-                raise DataError(f"there is no row on which people differ and that {by!r} may be asked for.")
+                raise DataError(
+                    f"there is no row on which people differ and that {by!r} may be asked for.", value=by
+                )
         else:
             usual = self.batch_size if n is None else _whole("n", n)
             second = self._to_compare(_part_of(overlap, self.ledger.n_asked_of(by), usual), by)
@@ -588,14 +603,17 @@ class QueryByCommittee(Lessons):
         if left == 0:
             raise DataError(
                 f"no row is left to ask for: {len(ledger.labelled)} of the {ledger.n_rows} rows of {self.pool.place} were "
-                f"taught, {len(ledger.asked)} were asked for, {len(ledger.skipped)} skipped."
+                f"taught, {len(ledger.asked)} were asked for, {len(ledger.skipped)} skipped.",
+                where=self.pool.place,
             )
         first = n is None and not ledger.labelled and not ledger.seeds
         wanted = self.n_initial if first else self.batch_size if n is None else _whole("n", n)
         if wanted > left and (n is not None or (first and ledger.is_new)):
             raise DataError(
                 f"``{'n_initial' if first else 'n'}`` is {wanted}, but only {left} rows of {self.pool.place} are left to ask "
-                f"for. Ask for at most {left}."
+                "for.",
+                remedy=f"Ask for at most {left}.",
+                where=self.pool.place,
             )
         return int(min(wanted, left))
 
@@ -711,7 +729,9 @@ def _number(name: str, value: Any, most: float, *, above: bool = False) -> float
     if 0 <= found <= most and not (above and found == 0):
         return found
     raise DataError(
-        f"``{name}`` is {value!r}, expected a number {'above 0 and at most' if above else 'of 0 to'} {most}."
+        f"``{name}`` is {value!r}, expected a number {'above 0 and at most' if above else 'of 0 to'} {most}.",
+        where=name,
+        value=value,
     )
 
 
@@ -725,4 +745,6 @@ def _whole(name: str, value: Any, least: int = 1) -> int:
     with suppress(TypeError):
         if not isinstance(value, bool) and (found := index(value)) >= least:
             return found
-    raise DataError(f"``{name}`` is {value!r}, expected a whole number of at least {least}.")
+    raise DataError(
+        f"``{name}`` is {value!r}, expected a whole number of at least {least}.", where=name, value=value
+    )

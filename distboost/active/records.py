@@ -245,18 +245,22 @@ def checked_labels(labels: Any) -> np.ndarray:
         raise DataError(f"labels of shape {np.shape(labels)}: pass a list, one for each row.") from error
     for label in listed:
         if label is None or type(label).__name__ == "NAType" or (np.isscalar(label) and label != label):
-            raise DataError(f"a label is {label!r}. Teach only the rows whose label is known.")
+            raise DataError(
+                f"a label is {label!r}.", remedy="Teach only the rows whose label is known.", value=label
+            )
         if not np.isscalar(label):
-            raise DataError(f"a label is {label!r}. Pass numbers or text.")
+            raise DataError(f"a label is {label!r}.", remedy="Pass numbers or text.", value=label)
         if isinstance(label, str) and len(label) > MAX_LABEL_LENGTH:
             raise DataError(
-                f"a label has {len(label)} characters, the limit is {MAX_LABEL_LENGTH}. Shorten it."
+                f"a label has {len(label)} characters, the limit is {MAX_LABEL_LENGTH}.", remedy="Shorten it."
             )
         check_kind(label, listed[0])
     found = np.array(listed)
     if found.size and (found.dtype.kind not in "biufU" or found.tolist() != listed):
         raise DataError(
-            f"a log cannot store labels of type {found.dtype}, such as {listed[0]!r:.100}. Pass numbers or text."
+            f"a log cannot store labels of type {found.dtype}, such as {listed[0]!r:.100}.",
+            remedy="Pass numbers or text.",
+            value=listed[0],
         )
     _check_whole(found)
     check(found.tolist(), found.dtype, "what is taught")
@@ -268,7 +272,7 @@ def _check_whole(labels: np.ndarray) -> None:
     if labels.dtype.kind == "f":
         broken = labels[~np.isfinite(labels) | (labels != np.floor(labels))]
         if len(broken):
-            raise DataError(f"a label is {broken[0].item()!r}. Pass integers or text.")
+            raise DataError(f"a label is {broken[0].item()!r}.", remedy="Pass integers or text.")
 
 
 def check_kind(label: Any, earlier: Any) -> None:
@@ -276,7 +280,9 @@ def check_kind(label: Any, earlier: Any) -> None:
     found, before = _kind(label), _kind(earlier)
     if found != before:
         raise DataError(
-            f"the label {earlier!r:.100} is {before}, but the label {label!r:.100} is {found}. Pass all labels in the same type."
+            f"the label {earlier!r:.100} is {before}, but the label {label!r:.100} is {found}.",
+            remedy="Pass all labels in the same type.",
+            value=earlier,
         )
 
 

@@ -22,8 +22,8 @@ def as_recorded(X: Any, pool: Pool, home: BoostingClassifier) -> list[list[float
     """Return what the log says of the seeds X: their values, or where they are if X is a path or URL."""
     if pool.labels:
         raise DataError(
-            "the pool is a data frame whose columns have labels: seeds are rows of numbers. Append them to the pool instead, "
-            "and teach them."
+            "the pool is a data frame whose columns have labels: seeds are rows of numbers.",
+            remedy="Append them to the pool instead, and teach them.",
         )
     found = _values(X, pool, home)
     if isinstance(X, str | os.PathLike):
@@ -31,8 +31,9 @@ def as_recorded(X: Any, pool: Pool, home: BoostingClassifier) -> list[list[float
         return str(url) if path is None else os.path.abspath(path)
     if found.size > MOST_VALUES:
         raise DataError(
-            f"the seeds have {found.size} values, a line of the log at most {MOST_VALUES}. Write them to a zarr array, and pass "
-            "its path."
+            f"the seeds have {found.size} values, a line of the log at most {MOST_VALUES}.",
+            remedy="Write them to a zarr array, and pass its path.",
+            value=found.size,
         )
     return [[None if value != value else value for value in row] for row in found.tolist()]
 
@@ -43,7 +44,8 @@ def read_seeds(seed: dict[str, Any], pool: Pool, home: BoostingClassifier) -> np
     found = _values(x, pool, home) if isinstance(x, str) else np.array(x, np.float64)
     if len(found) != len(seed["labels"]):
         raise DataError(
-            f"{x} has {len(found)} rows, but {len(seed['labels'])} when they were seeded. Restore that array."
+            f"{x} has {len(found)} rows, but {len(seed['labels'])} when they were seeded.",
+            remedy="Restore that array.",
         )
     return found
 
@@ -54,7 +56,9 @@ def _values(X: Any, pool: Pool, home: BoostingClassifier) -> np.ndarray:
         if given.n_features != pool.n_features or given.labels:
             raise DataError(
                 f"the seeds have {given.n_features} features{' with labels' if given.labels else ''}, but the pool has "
-                f"{pool.n_features} of numbers. Pass the same features."
+                f"{pool.n_features} of numbers.",
+                remedy="Pass the same features.",
+                value=given.n_features,
             )
         if given.names is not None and pool.names is not None:
             check_same(pool.names.tolist(), given.names.tolist(), "seeds")

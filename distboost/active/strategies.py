@@ -212,7 +212,8 @@ def _own_utility(strategy: Function, judged: Judged) -> np.ndarray:
     found = np.asarray(strategy(judged.probabilities, members, judged.rows), np.float64)
     if found.shape != (len(judged.rows),) or np.isnan(found).any():
         raise DataError(
-            f"the strategy {name_of(strategy)} returned an array of shape {found.shape} for {len(judged.rows)} rows"
-            f"{', with NaN' if np.isnan(found).any() else ''}. Return one number for each row: how useful its label would be."
+            f"the strategy {name_of(strategy)} returned an array of shape {found.shape} for {len(judged.rows)} "
+            f"rows{', with NaN' if np.isnan(found).any() else ''}.",
+            remedy="Return one number for each row: how useful its label would be.",
         )
     return found

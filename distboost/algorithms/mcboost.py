@@ -244,13 +244,15 @@ class GDMCBoost(MCBoost):
         """Raise DataError for parameters that contradict each other."""
         if self.leaf == "newton" and self.loss != "softmax":
             raise DataError(
-                f"leaf is 'newton', but loss is {self.loss!r}: Newton's values are those of the softmax loss alone. Pass "
-                "``loss='softmax'``, or ``leaf='direction'``."
+                f"leaf is 'newton', but loss is {self.loss!r}: Newton's values are those of the softmax loss alone.",
+                remedy="Pass ``loss='softmax'``, or ``leaf='direction'``.",
+                value=self.loss,
             )
         if self.leaf != "newton" and self.l2 != 1.0:
             raise DataError(
-                f"l2 is {self.l2}, but leaf is {self.leaf!r}, which has no curvature. Leave out l2, or pass "
-                "``leaf='newton'`` and ``loss='softmax'``."
+                f"l2 is {self.l2}, but leaf is {self.leaf!r}, which has no curvature.",
+                remedy="Leave out l2, or pass ``leaf='newton'`` and ``loss='softmax'``.",
+                value=self.leaf,
             )
 
     def statistic(self, round: int) -> Residuals:

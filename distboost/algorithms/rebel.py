@@ -100,7 +100,8 @@ class REBEL(Algorithm):
         if self.needs_values and self.sampling == "weight":
             raise DataError(
                 "sampling is 'weight', but ``weak_learner='similarity'`` measures the loss of the drawn rows, which must be "
-                "equally likely. Pass ``sampling='uniform'``, or ``weak_learner='tree'``."
+                "equally likely.",
+                remedy="Pass ``sampling='uniform'``, or ``weak_learner='tree'``.",
             )
 
     @property

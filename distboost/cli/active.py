@@ -181,8 +181,9 @@ def _check_untold(out: str, log: str) -> None:
         filled = untold(Ledger.from_log(log), filled, out)
     if filled:
         raise DataError(
-            f"{out} has {len(filled)} labels that were not told, such as {_first(filled)}. Tell them first: distboost active "
-            f"tell --log {log} --labels {out}; or pass another --out, or add --overwrite."
+            f"{out} has {len(filled)} labels that were not told, such as {_first(filled)}.",
+            remedy=f"Tell them first: distboost active tell --log {log} --labels {out}; or pass another --out, or add "
+            "--overwrite.",
         )
 
 

@@ -85,7 +85,9 @@ def rows_of_text(text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError as error:
-        raise DataError(f"--rows is {text!r:.100}, expected numbers of rows, separated by commas.") from error
+        raise DataError(
+            f"--rows is {text!r:.100}, expected numbers of rows, separated by commas.", value=text
+        ) from error
 
 
 def algorithm_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -119,7 +121,8 @@ def new_estimator(algorithm: str, parameters: dict[str, Any]) -> Any:
         return made.set_params(**parameters)
     if algorithm not in ALGORITHMS:
         raise DataError(
-            f"the log names the algorithm {algorithm!r:.100}, expected one of {', '.join(COMMITTEES)}."
+            f"the log names the algorithm {algorithm!r:.100}, expected one of {', '.join(COMMITTEES)}.",
+            value=algorithm,
         )
     return with_parameters(estimator(algorithm)(), parameters)
 
@@ -143,13 +146,15 @@ def learner_of(
     header = read_header(log)
     if header is None:
         if x is None:
-            raise DataError(f"there is no log at {log} yet: pass the pool with --x to create it.")
+            raise DataError(f"there is no log at {log} yet: pass the pool with --x to create it.", where=log)
         learner = begin(new_estimator(algorithm or EXTRA_TREES, parameters), x, log, **(OWN_DEFAULTS | given))
         learner.home.client = client
         return learner
     if algorithm not in (None, header["algorithm"]):
         raise DataError(
-            f"the log {log} belongs to {header['algorithm']}, not to {algorithm}. Leave --algorithm out, or begin a new log."
+            f"the log {log} belongs to {header['algorithm']}, not to {algorithm}.",
+            remedy="Leave --algorithm out, or begin a new log.",
+            where=log,
         )
     new_estimator(header["algorithm"], parameters)
     return resume(log, x, client=client, parameters=parameters, extend=extend, **given)

@@ -30,8 +30,9 @@ def record(
         if row >= ledger.n_rows or (not any_row and ledger.last(row) is None):
             what = "is not in the pool" if any_row else "was not asked for"
             raise DataError(
-                f"{place} labels row {row}, which {what}. Check that --log is the log of this file. "
-                "Nothing of it was recorded."
+                f"{place} labels row {row}, which {what}.",
+                remedy="Check that --log is the log of this file. Nothing of it was recorded.",
+                where=place,
             )
     told = ledger.labelled
     new = {row: label for row, label in known.items() if row not in told}
@@ -46,8 +47,10 @@ def record(
     if other and not correct:
         row = min(other, key=list(known).index)
         raise DataError(
-            f"{place} labels row {row} as {other[row]!r}, but its label is already {told[row]!r}{said(ledger.origin(row))}. "
-            "Correct the file, or add --correct. Nothing of it was recorded."
+            f"{place} labels row {row} as {other[row]!r}, but its label is already {told[row]!r}{said(ledger.origin(row))}.",
+            remedy="Correct the file, or add --correct. Nothing of it was recorded.",
+            where=place,
+            value=other[row],
         )
     first, unseen = not told, sorted({*second.values(), *new.values(), *other.values()} - set(told.values()))
     ledger.check_labels({"rows": list(known), "labels": list(known.values())})

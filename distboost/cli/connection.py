@@ -130,14 +130,17 @@ def address_in(path: str) -> str:
             problem = f"there is no scheduler file {path} (waited {FILE_DEADLINE:.0f} s)"
         except OSError as error:
             raise ClusterError(
-                f"the scheduler file {path} cannot be read: {error.strerror}. Check the path and its permissions."
+                f"the scheduler file {path} cannot be read: {error.strerror}.",
+                remedy="Check the path and its permissions.",
+                where=path,
             ) from error
         except (ValueError, RecursionError) as error:  # a scheduler may be writing it
             problem = f"{path} is no scheduler file: {error}"
             deadline = min(deadline, time.monotonic() + UNFINISHED_DEADLINE)
         if time.monotonic() > deadline:
             raise ClusterError(
-                f"{problem}. Pass the file that 'dask scheduler --scheduler-file FILE' writes, or its address with --scheduler."
+                f"{problem}.",
+                remedy="Pass the file that 'dask scheduler --scheduler-file FILE' writes, or its address with --scheduler.",
             )
         if not told:
             click.echo(f"Waiting for the scheduler file {path}.", err=True)
@@ -170,9 +173,9 @@ def _connected(scheduler: Scheduler, security: Any) -> Iterator[Any]:
     except Exception as error:  # a server that is no scheduler may cause any error
         reason = str(error) or repr(error.__cause__)
         raise ClusterError(
-            f"no Dask scheduler answers at {scheduler} (waited up to {CONNECT_DEADLINE:.0f} s: {reason}). Check the address and "
-            f"the network, or start one with 'dask scheduler'; or run on this machine with --workers N. "
-            f"{_hint(scheduler.address, security)}"
+            f"no Dask scheduler answers at {scheduler} (waited up to {CONNECT_DEADLINE:.0f} s: {reason}).",
+            remedy="Check the address and the network, or start one with 'dask scheduler'; or run on this machine with "
+            f"--workers N. {_hint(scheduler.address, security)}",
         ) from error
     with client:
         yield client
@@ -217,8 +220,8 @@ def _wait_for_start(client: Any, n_workers: int) -> None:
         client.wait_for_workers(n_workers, timeout=START_DEADLINE)
     except TimeoutError as error:
         raise ClusterError(
-            f"{n_workers} worker processes did not start within {START_DEADLINE:.0f} s. Start fewer with --workers, or leave "
-            "it out to run in this process."
+            f"{n_workers} worker processes did not start within {START_DEADLINE:.0f} s.",
+            remedy="Start fewer with --workers, or leave it out to run in this process.",
         ) from error
 
 

@@ -27,14 +27,17 @@ def rows_by_key(texts: dict[str, str], keys: str, column: str, n_rows: int, plac
     for n, key in enumerate(_keys(keys, column), 1):
         if (text := str(key)) in texts and rows.setdefault(text, n - 1) != n - 1:
             raise DataError(
-                f"rows {rows[text]} and {n - 1} of {keys} have the key {text!r}. Pass keys that differ."
+                f"rows {rows[text]} and {n - 1} of {keys} have the key {text!r}.",
+                remedy="Pass keys that differ.",
+                value=text,
             )
     if n != n_rows:
-        raise DataError(f"{keys} has {n} keys, but the pool has {n_rows} rows. Pass one for each.")
+        raise DataError(f"{keys} has {n} keys, but the pool has {n_rows} rows.", remedy="Pass one for each.")
     if missing := texts.keys() - rows.keys():
         raise DataError(
             f"{place} labels {min(missing)!r} and {len(missing) - 1} others that are no keys of {keys}. Nothing of it was "
-            "recorded."
+            "recorded.",
+            where=place,
         )
     return {rows[key]: text for key, text in texts.items()}
 
@@ -44,7 +47,11 @@ def _keys(url: str, column: str) -> Iterator[Any]:
     if is_parquet(url):
         dataset = parquet_at(url, "keys")
         if column not in dataset.schema.names:
-            raise DataError(f"{url} has the columns {dataset.schema.names[:10]}, but no {column!r}.")
+            raise DataError(
+                f"{url} has the columns {dataset.schema.names[:10]}, but no {column!r}.",
+                where=url,
+                value=column,
+            )
         for batch in dataset.to_batches(columns=[column]):
             yield from batch[column].to_pylist()
         return

@@ -80,11 +80,15 @@ def read_labels_csv(url: str, column: str = ROW) -> dict[Any, str]:
     except FileNotFoundError as error:
         raise FileNotFoundError(f"there is no file of labels at {url}. Pass the path of one.") from error
     except (UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{url} is not a CSV file in UTF-8: {error}. Save it as one.") from error
+        raise DataError(
+            f"{url} is not a CSV file in UTF-8: {error}.", remedy="Save it as one.", where=url
+        ) from error
     header = _columns(lines[0]) if lines else []
     if column.lower() not in header or LABEL not in header:
         raise DataError(
-            f"{url} has the columns {header[:10]}, expected {column!r} and {LABEL!r}, as 'distboost active ask' writes them."
+            f"{url} has the columns {header[:10]}, expected {column!r} and {LABEL!r}, as 'distboost active ask' writes them.",
+            where=url,
+            value=column,
         )
     columns = header.index(column.lower()), header.index(LABEL)
     found: dict[Any, str] = {}
@@ -119,12 +123,17 @@ def _delimiter(text: str, column: str) -> str:
 def keep(found: dict[Any, str], row: str, label: str, place: str, column: str = ROW) -> None:
     """Add a row to those found; raise DataError if it has another label there."""
     if column == ROW and not _INDEX.fullmatch(row):
-        raise DataError(f"{place} has the row {row!r}, expected its number in the pool.")
+        raise DataError(
+            f"{place} has the row {row!r}, expected its number in the pool.", where=place, value=row
+        )
     index = int(row.partition(".")[0]) if column == ROW else row
     before = found.get(index, "")
     if before and label and before != label:
         raise DataError(
-            f"{place} labels {column} {index} as {label!r}, an earlier line as {before!r}. Keep one of them."
+            f"{place} labels {column} {index} as {label!r}, an earlier line as {before!r}.",
+            remedy="Keep one of them.",
+            where=place,
+            value=label,
         )
     found[index] = label or before
 
@@ -133,5 +142,5 @@ def parse_classes(text: str) -> list[Any]:
     """Return the classes of a text a,b,c."""
     names = [name.strip() for name in next(csv.reader([text]))]
     if "" in names or len(set(names)) < len(names):
-        raise DataError(f"the classes {text!r} must be different names, separated by commas.")
+        raise DataError(f"the classes {text!r} must be different names, separated by commas.", value=text)
     return list(parse_labels(dict(enumerate(names)), (), "--classes").values())

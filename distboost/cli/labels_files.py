@@ -45,10 +45,12 @@ def _of_parquet(content: bytes, url: str, column: str) -> list[tuple[Any, Any]]:
     try:
         table = arrow.read_table(io.BytesIO(content))
     except (ValueError, OSError) as error:
-        raise DataError(f"{url} is not a Parquet file: {error}.") from error
+        raise DataError(f"{url} is not a Parquet file: {error}.", where=url) from error
     if not {column, LABEL} <= set(table.column_names):
         raise DataError(
-            f"{url} has the columns {table.column_names[:10]}, expected {column!r} and {LABEL!r}."
+            f"{url} has the columns {table.column_names[:10]}, expected {column!r} and {LABEL!r}.",
+            where=url,
+            value=column,
         )
     return list(zip(*(table[name].to_pylist() for name in (column, LABEL)), strict=True))
 
@@ -59,8 +61,10 @@ def _of_json(content: bytes, url: str, column: str) -> list[tuple[Any, Any]]:
         return [pair for entry in entries for pair in _pairs(entry, column)]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise DataError(
-            f"{url} is not JSON of labels ({type(error).__name__}: {error}). Pass a list of objects with {column!r} and "
-            f"{LABEL!r}, or Label Studio's tasks with {column!r} among their data and one choice."
+            f"{url} is not JSON of labels ({type(error).__name__}: {error}).",
+            remedy=f"Pass a list of objects with {column!r} and {LABEL!r}, or Label Studio's tasks with {column!r} among "
+            "their data and one choice.",
+            where=url,
         ) from error
 
 
@@ -100,6 +104,6 @@ def _arrow() -> Any:
         from pyarrow import parquet
     except ImportError as error:
         raise MissingPackageError(
-            "a Parquet file needs pyarrow, which is not installed. Run: pip install pyarrow"
+            "a Parquet file needs pyarrow, which is not installed.", remedy="Run: pip install pyarrow"
         ) from error
     return parquet

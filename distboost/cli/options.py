@@ -154,12 +154,15 @@ def _show_warning(message: Warning | str, *_: Any) -> None:
 
 
 def _said(message: Any) -> str:
-    """Return a message in one line and in the command line's words. Control characters are escaped: it may quote any file."""
+    """Return a message in the command line's words, the remedy in a line of its own. Control characters are escaped."""
     from distboost.cli.words import in_options
+    from distboost.errors import DistboostError
     from distboost.io.text import visible
 
     said = next(iter(getattr(message, "args", ())), message)
-    return visible(in_options(" ".join(getattr(said, "marked", str(message)).split())))
+    parts = [message.what, message.remedy or ""] if isinstance(message, DistboostError) else [said]
+    lines = (" ".join(in_options(getattr(part, "marked", str(part))).split()) for part in parts)
+    return "\n".join(visible(line) for line in lines if line)
 
 
 class PathOrUrl(click.ParamType):  # type: ignore[type-arg]  # generic since Click 8.4

@@ -24,8 +24,8 @@ try:
     from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 except ImportError as error:
     raise MissingPackageError(
-        f"certificates are made with the package cryptography, which cannot be imported here ({error}). Run: "
-        f"{install_command('tls')}"
+        f"certificates are made with the package cryptography, which cannot be imported here ({error}).",
+        remedy=f"Run: {install_command('tls')}",
     ) from error
 
 NAMES = ("localhost", "127.0.0.1")

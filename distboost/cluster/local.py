@@ -154,7 +154,8 @@ def _wait_for_workers(address: str, n_workers: int, processes: list[Process], tl
         client = Client(address, timeout=START_DEADLINE, set_as_default=False, security=security)
     except OSError as error:
         raise ClusterError(
-            f"the scheduler that was started at {address} does not answer: {error}. {processes[0].last_words()}"
+            f"the scheduler that was started at {address} does not answer: {error}. {processes[0].last_words()}",
+            where=address,
         ) from error
     with client:
         wait_for(

@@ -23,6 +23,7 @@ def tls_security(folder: str | os.PathLike[str]) -> Any:
     except OSError as error:  # includes ssl.SSLError
         raise ClusterError(
             f"the certificates in {os.fspath(folder)} cannot be used: {error}. The folder must hold {CA_FILE}, "
-            f"{CERTIFICATE_FILE} and {KEY_FILE}; 'distboost cluster certificates' makes them for the whole cluster."
+            f"{CERTIFICATE_FILE} and {KEY_FILE}; 'distboost cluster certificates' makes them for the whole cluster.",
+            where=folder,
         ) from error
     return found

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from distboost.errors import DataError, LimitError
+from distboost.errors import DataError, DistboostError, LimitError
 from distboost.kernels.categories import code_values
 from distboost.rows.exact import exact_sums, whole_numbers
 
@@ -92,8 +92,10 @@ class Categories:
             return self
         if self.labels is None or labels is None:
             raise DataError(
-                f"feature {feature} of {place} has {'numbers' if labels is None else 'labels'} as categories, but those of the "
-                f"training rows are {'numbers' if self.labels is None else 'labels'}. Pass the same in both."
+                f"feature {feature} of {place} has {'numbers' if labels is None else 'labels'} as categories, but those of "
+                f"the training rows are {'numbers' if self.labels is None else 'labels'}.",
+                remedy="Pass the same in both.",
+                where=place,
             )
         bins = dict(zip(self.labels, self.bins.tolist(), strict=True))
         known = [place for place, label in enumerate(labels) if label in bins]
@@ -155,8 +157,9 @@ def merge_counts(known: Counts, found: Counts, feature: int, place: str) -> None
         known[value] = known.get(value, 0) + count
     if len(known) > MOST_CATEGORIES:
         raise LimitError(
-            f"feature {feature} of {place} has more than {MOST_CATEGORIES} categories, the most that a feature may have. "
-            "Join the rare ones, or leave it out of ``categorical_features``."
+            f"feature {feature} of {place} has more than {MOST_CATEGORIES} categories, the most that a feature may have.",
+            remedy="Join the rare ones, or leave it out of ``categorical_features``.",
+            where=place,
         )
 
 
@@ -195,7 +198,11 @@ def _position(name: Any, given: Any, names: np.ndarray | None) -> int:
 
 
 def _invalid(given: Any, expected: str) -> DataError:
-    return DataError(f"``categorical_features`` is {given!r:.200}. Expected {expected}.")
+    return DataError(
+        f"``categorical_features`` is {given!r:.200}. Expected {expected}.",
+        where="categorical_features",
+        value=given,
+    )
 
 
 def listed(categories: Mapping[int, Categories]) -> list[dict[str, Any]]:
@@ -210,9 +217,7 @@ def listed(categories: Mapping[int, Categories]) -> list[dict[str, Any]]:
     ]
 
 
-def restored_categories(
-    entries: Any, n_features: int, error: type[Exception] = ValueError
-) -> dict[int, Categories]:
+def restored_categories(entries: Any, n_features: int, error: type[DistboostError]) -> dict[int, Categories]:
     """Return the categories of which `listed` has made JSON values; raise an error if these are anything else."""
 
     def require(condition: bool, what: str) -> None:

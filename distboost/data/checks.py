@@ -37,13 +37,17 @@ def as_numbers(X: np.ndarray, place: str) -> np.ndarray:
     """X, which must have two dimensions, as a read-only C-contiguous array of float32 or float64."""
     if X.ndim != 2:
         raise DataError(
-            f"{place} has {X.ndim} dimensions, expected 2: (rows, features). Reshape your data, for one feature "
-            "with X.reshape(-1, 1)."
+            f"{place} has {X.ndim} dimensions, expected 2: (rows, features).",
+            remedy="Reshape your data, for one feature with X.reshape(-1, 1).",
+            where=place,
+            value=X.ndim,
         )
     if X.dtype not in (np.float32, np.float64):
         kind = f"{place} of type {X.dtype}"
         X = as_real(
-            X, place, lambda error: DataError(f"{kind} cannot be read as numbers: {error}. Encode it first.")
+            X,
+            place,
+            lambda error: DataError(f"{kind} cannot be read as numbers: {error}.", remedy="Encode it first."),
         )
     return _contiguous(X)
 
@@ -88,8 +92,10 @@ class InfiniteValue(NamedTuple):
         """Return the error for it, with the name of its column if that is known. `naming` adds a name later."""
         column = self.column if name is None else f"{self.column} ({str(name)!r:.100})"
         error = DataError(
-            f"{self.place} contains an infinite value (inf) in row {self.row}, column {column}: {self.value}. Pass finite "
-            "values, or NaN for missing ones."
+            f"{self.place} contains an infinite value (inf) in row {self.row}, column {column}: {self.value}.",
+            remedy="Pass finite values, or NaN for missing ones.",
+            where=self.place,
+            value=self.value,
         )
         error.infinite = self  # type: ignore[attr-defined]
         return error
@@ -103,7 +109,7 @@ def naming(names: np.ndarray | None) -> Iterator[None]:
     except DataError as error:
         found = getattr(error, "infinite", None)
         if names is not None and isinstance(found, InfiniteValue):
-            error.args = found.error(names[found.column]).args
+            raise found.error(names[found.column]) from error.__cause__
         raise
 
 
@@ -124,20 +130,24 @@ def load_labels(part: Any, place: str, first: int) -> np.ndarray:
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim != 1:
-        raise DataError(f"{place} has shape {y.shape}, expected one label per row: (rows,).")
+        raise DataError(f"{place} has shape {y.shape}, expected one label per row: (rows,).", where=place)
     is_text = y.dtype.kind == "T"
     if is_text:
         y = y.astype(object)  # keeps missing values
     if y.dtype.kind == "f" and np.isinf(y).any():
         row = int(np.flatnonzero(np.isinf(y))[0])
         raise DataError(
-            f"{place} has an infinite label ({y[row]}) in row {first + row}. Remove unlabelled rows."
+            f"{place} has an infinite label ({y[row]}) in row {first + row}.",
+            remedy="Remove unlabelled rows.",
+            where=place,
         )
     missing = missing_labels(y)
     if missing.any():
         row = int(np.flatnonzero(missing)[0])
         raise DataError(
-            f"{place} has a missing label (NaN) in row {first + row}, {missing.sum()} in this block. Remove unlabelled rows."
+            f"{place} has a missing label (NaN) in row {first + row}, {missing.sum()} in this block.",
+            remedy="Remove unlabelled rows.",
+            where=place,
         )
     return _text(y, place, first) if is_text else y
 
@@ -147,8 +157,10 @@ def _text(y: np.ndarray, place: str, first: int) -> np.ndarray:
     for row, label in enumerate(y):
         if label.endswith("\0"):
             raise DataError(
-                f"{place} has the label {label!r:.100} in row {first + row}, which ends with a NUL. Strip it, or make the labels "
-                "objects."
+                f"{place} has the label {label!r:.100} in row {first + row}, which ends with a NUL.",
+                remedy="Strip it, or make the labels objects.",
+                where=place,
+                value=label,
             )
     return np.array(y.tolist(), str)
 
@@ -179,18 +191,23 @@ def load_weights(part: Any, n_rows: int, place: str, first: int) -> np.ndarray:
         load(part),
         place,
         lambda error: DataError(
-            f"{place} has values that are no numbers ({error}) in the rows {first} to {first + n_rows - 1}. Pass finite weights "
-            "of at least 0."
+            f"{place} has values that are no numbers ({error}) in the rows {first} to {first + n_rows - 1}.",
+            remedy="Pass finite weights of at least 0.",
+            where=place,
         ),
     )
     if w.ndim == 2 and w.shape[1] == 1:
         w = w[:, 0]
     if w.ndim != 1:
-        raise DataError(f"{place} has shape {w.shape}, expected one weight per row: (rows,).")
+        raise DataError(f"{place} has shape {w.shape}, expected one weight per row: (rows,).", where=place)
     bad = ~(np.isfinite(w) & (w >= 0))
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
-        raise DataError(f"{place} is {w[row]} in row {first + row}. Pass finite weights of at least 0.")
+        raise DataError(
+            f"{place} is {w[row]} in row {first + row}.",
+            remedy="Pass finite weights of at least 0.",
+            where=place,
+        )
     return w
 
 
@@ -205,11 +222,14 @@ def encode_labels(
         index = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
         known = (classes[index] == labels) | (weights == 0)
     except TypeError as error:
-        raise DataError(f"{place} has labels of another type than the training labels: {error}.") from error
+        raise DataError(
+            f"{place} has labels of another type than the training labels: {error}.", where=place
+        ) from error
     if not known.all():
         row = int(np.flatnonzero(~known)[0])
         raise DataError(
             f"{place} has the label {shown(labels[row])} in row {first + row}, which is none of the {len(classes)} classes of "
-            "the training data."
+            "the training data.",
+            where=place,
         )
     return index.astype(np.int32)

@@ -109,17 +109,22 @@ class RawDataset:
     def _check(self) -> None:
         if len(self.x.shape) != 2:
             raise DataError(
-                f"{self.x.place} has shape {self.x.shape}, expected 2 dimensions: (rows, features). Reshape your data."
+                f"{self.x.place} has shape {self.x.shape}, expected 2 dimensions: (rows, features).",
+                remedy="Reshape your data.",
+                where=self.x.place,
             )
         if self.x.shape[1] == 0:
             raise DataError(
-                f"{self.x.place}: 0 feature(s) (shape={self.x.shape}) while a minimum of 1 is required."
+                f"{self.x.place}: 0 feature(s) (shape={self.x.shape}) while a minimum of 1 is required.",
+                where=self.x.place,
             )
         for other in (self.y, self.weights):
             if other is not None and other.n_rows != self.x.n_rows:
                 raise DataError(
                     f"{self.x.place} has {self.x.n_rows} rows but {other.place} has {other.n_rows}: inconsistent numbers of "
-                    "samples. Each row needs one."
+                    "samples. Each row needs one.",
+                    where=self.x.place,
+                    value=self.x.n_rows,
                 )
 
     @property
@@ -253,6 +258,7 @@ def check_unchanged(sources: Iterable[Source | None]) -> None:
     """Raise DataError if an array has changed since it was listed."""
     for place in changed(sources):
         raise DataError(
-            f"{place} was changed or removed while it was being read. Start again when the data no longer change "
-            "(if you were binning, remove the unfinished store first)."
+            f"{place} was changed or removed while it was being read.",
+            remedy="Start again when the data no longer change (if you were binning, remove the unfinished store first).",
+            where=place,
         )

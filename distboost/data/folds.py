@@ -99,7 +99,10 @@ def folds_by_group(
     n_rows = sum(part.sizes)
     if groups.n_rows != n_rows:
         raise DataError(
-            f"{groups.place} has {groups.n_rows} rows, but ``X`` has {n_rows}. Pass one group for each row."
+            f"{groups.place} has {groups.n_rows} rows, but ``X`` has {n_rows}.",
+            remedy="Pass one group for each row.",
+            where=groups.place,
+            value=groups.n_rows,
         )
     groups = groups.near(max(part.sizes))
     ends = np.cumsum(part.sizes)
@@ -110,8 +113,10 @@ def folds_by_group(
     values = np.unique(np.concatenate(work.map(_distinct, calls)))
     if len(values) < n_folds:
         raise DataError(
-            f"{groups.place} has {len(values)} different values, but each of the {n_folds} folds needs a group of its own. Pass "
-            + ("groups that differ." if len(values) < 2 else f"at most {len(values)} folds.")
+            f"{groups.place} has {len(values)} different values, but each of the {n_folds} folds needs a group of its own.",
+            remedy="Pass groups that differ." if len(values) < 2 else f"Pass at most {len(values)} folds.",
+            where=groups.place,
+            value=len(values),
         )
     order = sorted(range(len(values)), key=lambda n: _hash(seed, values[n]))
     folds = np.empty(len(values), np.uint8)

@@ -96,7 +96,9 @@ def weight_scan(weights: Source, work: TaskRunner, rows: int) -> ClassScan:
     found = reduce(ClassScan.merged, work.each(scan_weights, calls))
     if not found.n_rows:
         raise DataError(
-            f"every row has weight 0 in {weights.place}, so no rows are left. Set a weight above 0 for some rows."
+            f"every row has weight 0 in {weights.place}, so no rows are left.",
+            remedy="Set a weight above 0 for some rows.",
+            where=weights.place,
         )
     return found
 

@@ -138,8 +138,8 @@ def least_memory(
 def _too_little(memory: int, least: int, sources: list[Source]) -> LimitError:
     return LimitError(
         f"memory is limited to {memory} bytes ({mebibytes(memory)}), but reading {sources[0].place} takes at least {least} "
-        f"({mebibytes(least)}): {largest_chunk(sources)}. "
-        "Rechunk that array into smaller chunks, or raise the limit."
+        f"({mebibytes(least)}): {largest_chunk(sources)}.",
+        remedy="Rechunk that array into smaller chunks, or raise the limit.",
     )
 
 

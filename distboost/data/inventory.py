@@ -96,8 +96,9 @@ class Probe(NamedTuple):
             there = False
         if not there:
             raise StoreError(
-                f"chunk {self.key} of {self.place} is not visible to {here()}. Pass a path or URL at which all workers find the "
-                "same data."
+                f"chunk {self.key} of {self.place} is not visible to {here()}.",
+                remedy="Pass a path or URL at which all workers find the same data.",
+                where=self.place,
             )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from distboost.errors import DataError
+from distboost.errors import DataError, DistboostError
 
 SCALARS = (bool, int, float, str)
 MOST_BITS = 2048  # the most bits of an integer: not every JSON reader accepts longer ones
@@ -55,25 +55,25 @@ def made(values: Sequence[Any], dtype: np.dtype) -> np.ndarray:
     return found.astype(dtype.newbyteorder("="))
 
 
-def restored(values: Any, dtype: Any, kind: type[Exception]) -> np.ndarray:
+def restored(values: Any, dtype: Any, kind: type[DistboostError]) -> np.ndarray:
     """Return the labels that a file stores; raise an error of type `kind` for content that distboost does not write."""
     if type(values) is not list or any(type(value) not in SCALARS for value in values):
         raise kind("its classes are not a list of labels.")
     if type(dtype) is not str or not _DTYPE.fullmatch(dtype):
-        raise kind(f"the type of its classes is {dtype!r:.100}.")
+        raise kind(f"the type of its classes is {dtype!r:.100}.", value=dtype)
     check(values, np.dtype(dtype), "the file", kind)
     try:
         with np.errstate(all="ignore"):
             labels = made(values, np.dtype(dtype))
         found = plain(labels)
     except (TypeError, ValueError, OverflowError, AttributeError) as error:
-        raise kind(f"its classes are not of type {dtype}: {error}.") from error
+        raise kind(f"its classes are not of type {dtype}: {error}.", value=dtype) from error
     if (
         found != values
         or list(map(type, found)) != list(map(type, values))
         or labels.dtype.str[1:] != dtype[1:]
     ):
-        raise kind(f"its classes are not of type {dtype}.")
+        raise kind(f"its classes are not of type {dtype}.", value=dtype)
     return labels
 
 
@@ -129,14 +129,22 @@ def check_type(labels: np.ndarray, place: str) -> None:
     dtype = labels.dtype
     if dtype.kind != "O":
         if not _DTYPE.fullmatch(dtype.str) or dtype.fields or dtype.subdtype:
-            raise DataError(f"{place} has labels of type {dtype}, which a model file cannot store. {_REMEDY}")
+            raise DataError(
+                f"{place} has labels of type {dtype}, which a model file cannot store.",
+                remedy=_REMEDY,
+                where=place,
+                value=dtype,
+            )
         return
     first: Any = None
     for label in labels:
         value = label.item() if isinstance(label, np.generic) else label
         if type(value) not in SCALARS:
             raise DataError(
-                f"{place} has the label {label!r:.100} of type {type(label).__name__}, which a model file cannot store. {_REMEDY}"
+                f"{place} has the label {label!r:.100} of type {type(label).__name__}, which a model file cannot store.",
+                remedy=_REMEDY,
+                where=place,
+                value=label,
             )
         first = value if first is None else first
         check_same_type(first, value, place)
@@ -147,31 +155,44 @@ def check_same_type(one: Any, other: Any, place: str) -> None:
     if type(one) is not type(other):
         raise DataError(
             f"{place} mixes labels of different types: {one!r:.100} is of type {type(one).__name__}, {other!r:.100} of type "
-            f"{type(other).__name__}. Use one type."
+            f"{type(other).__name__}.",
+            remedy="Use one type.",
+            where=place,
+            value=one,
         )
 
 
-def check(values: Sequence[Any], dtype: np.dtype, place: str, kind: type[Exception] = DataError) -> None:
+def check(values: Sequence[Any], dtype: np.dtype, place: str, kind: type[DistboostError] = DataError) -> None:
     """Raise an error of type `kind` unless a file can store these JSON values of labels."""
     for value in values:
         if isinstance(value, int) and value.bit_length() > MOST_BITS:
             raise kind(
-                f"{place} has an integer label of {value.bit_length()} bits, above the limit of {MOST_BITS}. Use text."
+                f"{place} has an integer label of {value.bit_length()} bits, above the limit of {MOST_BITS}.",
+                remedy="Use text.",
+                where=place,
             )
         if isinstance(value, float) and not math.isfinite(value):
-            raise kind(f"{place} has the label {value}, which is not finite. Remove unlabelled rows.")
+            raise kind(
+                f"{place} has the label {value}, which is not finite.",
+                remedy="Remove unlabelled rows.",
+                where=place,
+                value=value,
+            )
         if isinstance(value, str) and not is_unicode(value):
             raise kind(
                 f"{place} has the label {value!r:.100}, which is not Unicode text: it has surrogates. Decode it with the "
-                "encoding in which it was written."
+                "encoding in which it was written.",
+                where=place,
+                value=value,
             )
     longest = max((len(value) for value in values if isinstance(value, str)), default=0)
     letters, n_bytes = sum(len(str(value)) for value in values), longest * len(values) * _unit(dtype)
     if n_bytes > _FREE_BYTES + _PADDING * letters:
         raise kind(
-            f"{place} has {len(values)} classes of text, the longest of {longest} characters: as an array of fixed length they "
-            f"take {n_bytes} bytes for {letters} characters, too many for a model file. Shorten the longest names, or convert "
-            "the labels to objects."
+            f"{place} has {len(values)} classes of text, the longest of {longest} characters: as an array of fixed length "
+            f"they take {n_bytes} bytes for {letters} characters, too many for a model file.",
+            remedy="Shorten the longest names, or convert the labels to objects.",
+            where=place,
         )
 
 

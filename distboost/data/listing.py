@@ -107,8 +107,10 @@ def asked(array: zarr.Array[Any], keys: Iterable[str], place: str) -> dict[str, 
         raise errors.exceptions[0] from errors.exceptions[0].__cause__
     if forbidden and not found:
         raise StoreError(
-            f"no chunk of {place} can be read: {quoted(forbidden[0])}. Grant this process the right to read them. If "
-            "there are none, since all values are the fill value, write them with zarr's option write_empty_chunks."
+            f"no chunk of {place} can be read: {quoted(forbidden[0])}.",
+            remedy="Grant this process the right to read them. If there are none, since all values are the fill value, write "
+            "them with zarr's option write_empty_chunks.",
+            where=place,
         )
     return found
 

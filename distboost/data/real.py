@@ -35,13 +35,17 @@ def refuse_unreal(values: np.ndarray, place: str) -> None:
     refuse_dates(values, place)
     if kind == "V" or (kind == "O" and values.ndim == 1 and values.size and isinstance(values[0], dict)):
         raise DataError(
-            f"{place} has records ({values.dtype}), not numbers. Make a column of each field, as pandas.DataFrame(records) does."
+            f"{place} has records ({values.dtype}), not numbers.",
+            remedy="Make a column of each field, as pandas.DataFrame(records) does.",
+            where=place,
         )
     if kind == "c" or (
         kind == "O" and any(isinstance(v, (complex, np.complexfloating)) for v in values.flat)
     ):
         raise DataError(
-            f"{place}: Complex data not supported. Pass real numbers, such as the real and imaginary parts."
+            f"{place}: Complex data not supported.",
+            remedy="Pass real numbers, such as the real and imaginary parts.",
+            where=place,
         )
     if kind == "O":
         beyond: list[object] = [v for v in values.flat if isinstance(v, int) and v.bit_length() > _MOST_BITS]
@@ -59,17 +63,20 @@ def refuse_unreal(values: np.ndarray, place: str) -> None:
 def beyond_range(place: str, value: object) -> DataError:
     """Return the error for a number that float64 cannot hold."""
     return DataError(
-        f"{place} has the number {value!r:.100}, which is beyond the range of float64 or of 64-bit integers. Scale the "
-        "values, or take their logarithm."
+        f"{place} has the number {value!r:.100}, which is beyond the range of float64 or of 64-bit integers.",
+        remedy="Scale the values, or take their logarithm.",
+        where=place,
+        value=value,
     )
 
 
 def date_error(place: str, what: str) -> DataError:
     """Return the error for features that are dates."""
     return DataError(
-        f"{place} has dates or durations ({what}), which are no features. Pass numbers, and NaN for missing ones: for instance "
-        "days, (dates - np.datetime64('2000-01-01')) / np.timedelta64(1, 'D'). "
-        "pandas dates with a time zone need dates.dt.tz_convert(None) first."
+        f"{place} has dates or durations ({what}), which are no features.",
+        remedy="Pass numbers, and NaN for missing ones: for instance days, (dates - np.datetime64('2000-01-01')) / "
+        "np.timedelta64(1, 'D'). pandas dates with a time zone need dates.dt.tz_convert(None) first.",
+        where=place,
     )
 
 

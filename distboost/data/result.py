@@ -111,7 +111,9 @@ class OutputArray:
             return
         raise StoreError(
             f"process {os.getpid()} on {platform.node()} does not see {folder} as it was prepared: {UNFINISHED} is missing "
-            "there, or belongs to another prediction. Pass a path or URL that all workers share."
+            "there, or belongs to another prediction.",
+            remedy="Pass a path or URL that all workers share.",
+            where=folder,
         )
 
     def write(self, start: int, values: np.ndarray) -> None:
@@ -140,14 +142,17 @@ class OutputArray:
             other = _difference(self.url, found, self.state)
             if not overwrite:
                 raise DataError(
-                    f"there is an unfinished prediction at {self.url!r}, {other}. Replace it with ``overwrite=True``, or pass "
-                    "another path as ``out``."
+                    f"there is an unfinished prediction at {self.url!r}, {other}.",
+                    remedy="Replace it with ``overwrite=True``, or pass another path as ``out``.",
+                    where=self.url,
                 )
         elif present:
             _check_is_array(self.url)
             if not overwrite:
                 raise DataError(
-                    f"there is a zarr array at {self.url!r} already. Pass another path as ``out``, or ``overwrite=True``."
+                    f"there is a zarr array at {self.url!r} already.",
+                    remedy="Pass another path as ``out``, or ``overwrite=True``.",
+                    where=self.url,
                 )
         if remove:
             _put(self.store, UNFINISHED, _state({}))  # the next call may then remove the rest
@@ -162,12 +167,15 @@ class OutputArray:
         if missing:
             raise StoreError(
                 f"{len(missing)} of {len(self._keys())} chunks were written but are not in {self.url!r}, the first is "
-                f"{missing[0]}: a worker wrote them to a folder of its own. Pass a path or URL that all workers share. The "
-                "chunks that exist are kept."
+                f"{missing[0]}: a worker wrote them to a folder of its own.",
+                remedy="Pass a path or URL that all workers share. The chunks that exist are kept.",
+                where=self.url,
             )
         if _content(self.store) != self.state:
             raise StoreError(
-                f"another process has begun to write to {self.url!r}. Wait for it, or choose another path."
+                f"another process has begun to write to {self.url!r}.",
+                remedy="Wait for it, or choose another path.",
+                where=self.url,
             )
         for key, content in _metadata(self.array):
             _put(self.store, key, content)
@@ -222,8 +230,9 @@ def _difference(url: str, found: bytes | None, ours: bytes) -> str:
             raise ValueError(f"it says {state!r:.100}")
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise DataError(
-            f"{UNFINISHED} at {url!r} is damaged, or of another version: {type(error).__name__}: {error}. Remove the folder "
-            "yourself, or choose another path."
+            f"{UNFINISHED} at {url!r} is damaged, or of another version: {type(error).__name__}: {error}.",
+            remedy="Remove the folder yourself, or choose another path.",
+            where=url,
         ) from error
     own = json.loads(ours)["made_from"]
     if not theirs:
@@ -237,6 +246,7 @@ def _check_is_array(url: str) -> None:
         zarr.open_array(open_store(url), mode="r")
     except Exception as error:
         raise DataError(
-            f"there is something at {url!r} that is not a zarr array, so it is not overwritten. Remove it yourself, or pass "
-            "another path as ``out``."
+            f"there is something at {url!r} that is not a zarr array, so it is not overwritten.",
+            remedy="Remove it yourself, or pass another path as ``out``.",
+            where=url,
         ) from error

@@ -24,7 +24,9 @@ def class_weights(class_weight: Any, profile: Profile) -> np.ndarray:
     unknown = [label for label in class_weight if label not in known]
     if unknown:
         raise DataError(
-            f"``class_weight`` names {unknown[0]!r}, which is not among the classes {profile.classes.tolist()}."
+            f"``class_weight`` names {unknown[0]!r}, which is not among the classes {profile.classes.tolist()}.",
+            where="class_weight",
+            value=unknown[0],
         )
     refusal = f"``class_weight`` is {dict(class_weight)}. Pass finite weights of at least 0."
     try:
@@ -37,7 +39,9 @@ def class_weights(class_weight: Any, profile: Profile) -> np.ndarray:
     if len(left) == 1:
         raise DataError(
             f"``class_weight`` is {dict(class_weight)}, which leaves only one class ({profile.classes[left[0]]}) of "
-            f"{len(weights)}: a classifier can't train on 1 class. Set a weight above 0 for at least 2 classes."
+            f"{len(weights)}: a classifier can't train on 1 class.",
+            remedy="Set a weight above 0 for at least 2 classes.",
+            where="class_weight",
         )
     return weights
 
@@ -64,7 +68,8 @@ class WeightRule:
         )
         if not mantissa > 0:
             raise DataError(
-                "every row has weight 0 after ``class_weight``, so no rows are left. Set a weight above 0 for some class."
+                "every row has weight 0 after ``class_weight``, so no rows are left.",
+                remedy="Set a weight above 0 for some class.",
             )
         if whole and exponent <= WEIGHT_BITS + 1 and math.ldexp(mantissa, exponent) <= 2**WEIGHT_BITS:
             return cls(class_weight)

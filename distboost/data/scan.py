@@ -233,10 +233,15 @@ def sample_fraction(n_rows: int, n_features: int) -> float:
 def check_rows(n_rows: int, place: str) -> None:
     """Raise an error if there are no rows, or more than the integer sums can hold."""
     if n_rows == 0:
-        raise DataError(f"{place} has 0 rows. Pass at least 1 row of each of 2 classes.")
+        raise DataError(
+            f"{place} has 0 rows.", remedy="Pass at least 1 row of each of 2 classes.", where=place
+        )
     if n_rows > MAX_ROWS:
         raise LimitError(
-            f"{place} has {n_rows} rows, but integer sums hold at most {MAX_ROWS}. Train on fewer rows."
+            f"{place} has {n_rows} rows, but integer sums hold at most {MAX_ROWS}.",
+            remedy="Train on fewer rows.",
+            where=place,
+            value=n_rows,
         )
 
 
@@ -244,28 +249,37 @@ def sorted_classes(scan: LabelScan, n_rows: int, options: ScanOptions) -> np.nda
     """Return the classes in ascending order, (n_classes,); raise an error if no classifier can be trained on them."""
     if not scan.classes:
         raise DataError(
-            f"every row of {options.weight_place} has weight 0. Set a weight above 0 for some rows."
+            f"every row of {options.weight_place} has weight 0.",
+            remedy="Set a weight above 0 for some rows.",
+            where=options.weight_place,
         )
     labels = sorted(scan.classes)
     check(labels, scan.dtype, options.y_place)
     classes = made(labels, scan.dtype)
     if plain(classes) != labels:  # of parts of an array that have different types
         raise DataError(
-            f"{options.y_place} has integers that the type of its other labels, {scan.dtype}, cannot hold. Use one type for all."
+            f"{options.y_place} has integers that the type of its other labels, {scan.dtype}, cannot hold.",
+            remedy="Use one type for all.",
+            where=options.y_place,
         )
     fractions = classes[classes != np.floor(classes)] if classes.dtype.kind == "f" else classes[:0]
     if len(fractions):
         raise DataError(
             f"Unknown label type: continuous. {options.y_place} has the label {shown(fractions[0])}, which is no integer, of "
-            f"{len(classes)} labels. Pass class labels; to predict ranges of a number, divide it into classes first."
+            f"{len(classes)} labels.",
+            remedy="Pass class labels; to predict ranges of a number, divide it into classes first.",
+            where=options.y_place,
         )
     if len(classes) < 2:
         raise DataError(
-            f"{options.y_place} has only one class ({shown(labels[0])}) in {n_rows} rows: a classifier can't train "
-            "on 1 class. Pass at least 2 classes."
+            f"{options.y_place} has only one class ({shown(labels[0])}) in {n_rows} rows: a classifier can't train on 1 class.",
+            remedy="Pass at least 2 classes.",
+            where=options.y_place,
         )
     if len(classes) > MAX_CLASSES:
         raise LimitError(
-            f"{options.y_place} has {len(classes)} classes, above the limit of {MAX_CLASSES}. Check that these are class labels."
+            f"{options.y_place} has {len(classes)} classes, above the limit of {MAX_CLASSES}.",
+            remedy="Check that these are class labels.",
+            where=options.y_place,
         )
     return classes

@@ -206,7 +206,9 @@ def warnings_about(sources: Iterable[Source | None], policy: str) -> list[str]:
     """Return the warnings about sources; chunks that were never written follow the `policy`."""
     if policy not in MISSING_CHUNKS:
         raise DataError(
-            f"``missing_chunks`` is {policy!r}, expected one of {', '.join(map(repr, MISSING_CHUNKS))}."
+            f"``missing_chunks`` is {policy!r}, expected one of {', '.join(map(repr, MISSING_CHUNKS))}.",
+            where="missing_chunks",
+            value=policy,
         )
     return [message for source in sources if source is not None for message in source.warnings(policy)]
 

@@ -102,7 +102,7 @@ def sound(matrix: Any, what: str) -> Any:
         if hasattr(matrix, "check_format"):  # formats that are compressed
             matrix.check_format(full_check=True)
     except ValueError as error:
-        raise DataError(f"{what} is no valid sparse matrix: {error}. Make it again.") from error
+        raise DataError(f"{what} is no valid sparse matrix: {error}.", remedy="Make it again.") from error
     return matrix.tocsr()
 
 
@@ -133,7 +133,9 @@ class StoredEntries:
     @classmethod
     def of(cls, matrix: Any, place: str) -> StoredEntries:
         values = as_real(
-            matrix.data, place, lambda error: DataError(f"{place} cannot be read as numbers: {error}.")
+            matrix.data,
+            place,
+            lambda error: DataError(f"{place} cannot be read as numbers: {error}.", where=place),
         )
         return cls(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), values)
 

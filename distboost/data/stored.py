@@ -146,7 +146,9 @@ class ZarrSource(BoxSource):
             yield
         except FileNotFoundError as error:
             raise StoreError(
-                f"{self.place} does not exist, or not any more: {error}. Restore it, and start again."
+                f"{self.place} does not exist, or not any more: {error}.",
+                remedy="Restore it, and start again.",
+                where=self.place,
             ) from error
 
 
@@ -233,15 +235,16 @@ class ZarrPart:
             return retried(lambda: _values(array, chunk), what, reread=True)
         except UnlikeListingError as error:
             raise StoreError(
-                f"{what}, {error}. If that is a worker on another machine, pass a path or URL at which all workers find the "
-                "same data. Otherwise the data were changed meanwhile: start again when they no longer change."
+                f"{what}, {error}.",
+                remedy="If that is a worker on another machine, pass a path or URL at which all workers find the same data. "
+                "Otherwise the data were changed meanwhile: start again when they no longer change.",
             ) from error
         except Exception as error:
             if not (is_damage(error) or isinstance(error, FileNotFoundError)):
                 raise
             raise StoreError(
-                f"{what} cannot be read: {quoted(error)} ({found_and_expected(self.array, *position)}). "
-                "Write the damaged chunk again, or restore it from a copy."
+                f"{what} cannot be read: {quoted(error)} ({found_and_expected(self.array, *position)}).",
+                remedy="Write the damaged chunk again, or restore it from a copy.",
             ) from error
 
     def probe(self) -> Probe | None:

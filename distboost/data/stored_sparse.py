@@ -102,7 +102,11 @@ class SparseZarrSource(Source):
         return -(-100 * most // max(n * n_columns, 1))
 
     def _damaged(self, what: str) -> StoreError:
-        return StoreError(f"{self.place}: {what}. Write the matrix again, or restore it from a copy.")
+        return StoreError(
+            f"{self.place}: {what}.",
+            remedy="Write the matrix again, or restore it from a copy.",
+            where=self.place,
+        )
 
     def _cut(self) -> Axis:
         """Return the axis of the compressed rows or columns: divided where chunks of their entries end."""
@@ -149,7 +153,10 @@ def member(group: zarr.Group, name: str, place: str) -> zarr.Array[Any]:
     found = group.get(name)
     if not isinstance(found, zarr.Array) or found.ndim != 1:
         raise StoreError(
-            f"{place} is encoded as {group.attrs[ENCODING]}, but has no array {name!r} of one dimension. Write the matrix again."
+            f"{place} is encoded as {group.attrs[ENCODING]}, but has no array {name!r} of one dimension.",
+            remedy="Write the matrix again.",
+            where=place,
+            value=name,
         )
     return found
 
@@ -160,7 +167,10 @@ def _shape(group: zarr.Group, place: str) -> tuple[int, int]:
         isinstance(found, list) and len(found) == 2 and all(isinstance(n, int) and n >= 0 for n in found)
     ):
         raise StoreError(
-            f"{place}: its attribute ``shape`` is {found!r:.100}, expected the numbers of rows and of columns. Correct it."
+            f"{place}: its attribute ``shape`` is {found!r:.100}, expected the numbers of rows and of columns.",
+            remedy="Correct it.",
+            where=place,
+            value=found,
         )
     return found[0], found[1]
 
@@ -211,8 +221,10 @@ class SparsePart:
             row = self.first + int(np.searchsorted(self.indptr, at, side="right")) - 1
             of, other = ("column", "row") if self.is_csc else ("row", "column")
             raise StoreError(
-                f"{self.place}: {of} {row} has an entry of the {other} {indices[at]}, but there are {self.width}. "
-                "Write the matrix again, or restore it from a copy."
+                f"{self.place}: {of} {row} has an entry of the {other} {indices[at]}, but there are {self.width}.",
+                remedy="Write the matrix again, or restore it from a copy.",
+                where=self.place,
+                value=of,
             )
         n, (a, b) = len(self.indptr) - 1, self.across
         if self.is_csc:

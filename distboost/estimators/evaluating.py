@@ -172,11 +172,12 @@ def confusion(
     sums = judged(model, data, {DECISIONS}, strict=False, client=client or model.client, verbose=verbose)
     found = Confusion.of(model.classes_, sums, data.weighted)
     if not found.counts.sum():
-        raise DataError("every row has weight 0. Set a weight above 0 for some rows.")
+        raise DataError("every row has weight 0.", remedy="Set a weight above 0 for some rows.")
     if not found.counts[:-1].sum():
         raise DataError(
-            f"no label in {data.y.place} is among the {len(model.classes_)} classes of the model "
-            f"({model.classes_[0]}, ...). Check that these are the labels of the same task."
+            f"no label in {data.y.place} is among the {len(model.classes_)} classes of the model ({model.classes_[0]}, ...).",
+            remedy="Check that these are the labels of the same task.",
+            where=data.y.place,
         )
     return found
 

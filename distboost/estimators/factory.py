@@ -47,13 +47,18 @@ def classifier(algorithm: type[Algorithm], module: str | None = None) -> type[Bo
     4
     """
     if not (isinstance(algorithm, type) and issubclass(algorithm, Algorithm)):
-        raise ArgumentError(f"algorithm is {algorithm!r:.100}, expected a subclass of distboost.Algorithm.")
+        raise ArgumentError(
+            f"algorithm is {algorithm!r:.100}, expected a subclass of distboost.Algorithm.",
+            where="algorithm",
+            value=algorithm,
+        )
     if algorithm.name in registry.ALGORITHMS and module is None:
         if algorithm is registry.algorithm(algorithm.name):
             return estimator(algorithm.name)
         raise DataError(
-            f"the algorithm {algorithm.__name__} has the name {algorithm.name!r}, which one of distboost's own has. Choose "
-            "another name: model files identify the algorithm by it."
+            f"the algorithm {algorithm.__name__} has the name {algorithm.name!r}, which one of distboost's own has.",
+            remedy="Choose another name: model files identify the algorithm by it.",
+            value=algorithm.name,
         )
     own = algorithm.parameters()
     namespace: dict[str, Any] = {

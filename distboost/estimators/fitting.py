@@ -128,7 +128,8 @@ def _check(estimator: CommonParameters, problem: Problem, method: str) -> None:
     if problem.algorithm.needs_values and categories:
         raise DataError(
             f"feature {min(categories)} has categories, but the similarities of ``{type(estimator).__name__}`` are distances "
-            "between numbers. Pass ``categorical_features=None``, or learn trees: ``weak_learner='tree'``."
+            "between numbers.",
+            remedy="Pass ``categorical_features=None``, or learn trees: ``weak_learner='tree'``.",
         )
     check_compression(estimator, n_classes)
     check_method(method, n_classes)
@@ -150,7 +151,8 @@ def learn_more(estimator: CommonParameters, X: Any, y: Any) -> None:
     if not algorithm_of(estimator, len(learned.classes)).scores_suffice:
         raise DataError(
             f"``{type(estimator).__name__}`` cannot continue on other rows: its rounds depend on more than the scores of the "
-            "earlier ones. Train from the beginning: warm_start=False."
+            "earlier ones.",
+            remedy="Train from the beginning: warm_start=False.",
         )
     rows = adapter_of(X, "X")
     with Threads(n_threads(estimator)) as threads:
@@ -197,7 +199,10 @@ def callbacks_of(estimator: CommonParameters, stack: ExitStack) -> list[Callback
     for callback in callbacks:
         if not callable(callback):
             raise ArgumentError(
-                f"callbacks has {callback!r:.100}, which is not callable. Pass functions that take a distboost.Progress."
+                f"callbacks has {callback!r:.100}, which is not callable.",
+                remedy="Pass functions that take a distboost.Progress.",
+                where="callbacks",
+                value=callback,
             )
     if estimator.verbose:
         callbacks.append(stack.enter_context(progress_shown(type(estimator).__name__)))

@@ -24,8 +24,9 @@ def importances(ensemble: Ensemble, n_features: int) -> np.ndarray:
     """Return the total gain of the splits on each feature as a fraction of the sum, (n_features,) float64."""
     if n_features > MOST_IMPORTANCES:
         raise LimitError(
-            f"the model has {n_features} features, but the limit of feature_importances_ is {MOST_IMPORTANCES}. "
-            "Use 'distboost inspect' to see the most important ones."
+            f"the model has {n_features} features, but the limit of feature_importances_ is {MOST_IMPORTANCES}.",
+            remedy="Use 'distboost inspect' to see the most important ones.",
+            value=n_features,
         )
     found: np.ndarray = np.zeros(n_features)
     features, gains = ensemble.gains()
@@ -46,7 +47,8 @@ def trees_of(estimator: CommonParameters, what: str) -> TreeEnsemble:
     if not isinstance(ensemble, TreeEnsemble):
         raise DataError(
             f"{what} is for trees, but the weak learners of this ``{type(estimator).__name__}`` are similarities "
-            "(``weak_learner='similarity'``), which have neither nodes nor splits. Train with ``weak_learner='tree'``."
+            "(``weak_learner='similarity'``), which have neither nodes nor splits.",
+            remedy="Train with ``weak_learner='tree'``.",
         )
     return ensemble
 
@@ -59,7 +61,9 @@ def checked_tree(estimator: CommonParameters, tree: int, what: str) -> TreeEnsem
         raise DataError(f"the model has no trees, so that {what} has nothing to show. `outcome_` says why.")
     if isinstance(tree, bool) or not (isinstance(tree, Integral) and 0 <= tree < n_trees):
         raise DataError(
-            f"there is no tree {tree!r:.100}: the model has {n_trees} trees. Pass a number from 0 to {n_trees - 1}."
+            f"there is no tree {tree!r:.100}: the model has {n_trees} trees.",
+            remedy=f"Pass a number from 0 to {n_trees - 1}.",
+            value=tree,
         )
     return trees
 
@@ -73,8 +77,9 @@ def leaf_values(estimator: CommonParameters) -> np.ndarray:
     algorithm = algorithm_of(estimator, len(learned.classes))
     if algorithm.votes is not None:
         raise DataError(
-            f"the scores of this ``{type(estimator).__name__}`` are no sums over trees, so that no leaf has a value for a class: "
-            "``decoding`` is 'votes'. Train with ``decoding='sum'``."
+            f"the scores of this ``{type(estimator).__name__}`` are no sums over trees, so that no leaf has a value for a "
+            "class: ``decoding`` is 'votes'.",
+            remedy="Train with ``decoding='sum'``.",
         )
     return algorithm.decoded(learned.ensemble.arrays()["values"])
 

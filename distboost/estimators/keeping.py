@@ -40,7 +40,9 @@ def check_keepable(estimator: CommonParameters) -> None:
     for name in getattr(estimator, "feature_names_in_", ()):
         if not is_unicode(name):
             raise DataError(
-                f"a feature has the name {name!r:.100}, which is not Unicode text: it has surrogates. Rename it."
+                f"a feature has the name {name!r:.100}, which is not Unicode text: it has surrogates.",
+                remedy="Rename it.",
+                value=name,
             )
 
 
@@ -154,8 +156,9 @@ def estimator_of(header: dict[str, Any], find: Callable[[str], type[CommonParame
     unknown = parameters.keys() - own_names(made)
     if unknown:
         raise ModelFormatError(
-            f"it has the parameter {min(unknown)!r:.100}, which {made.__name__} does not have. If it is a model of a subclass "
-            "that distboost 0.2 or earlier wrote, train that again: such files lack what decides the model."
+            f"it has the parameter {min(unknown)!r:.100}, which {made.__name__} does not have.",
+            remedy="If it is a model of a subclass that distboost 0.2 or earlier wrote, train that again: such files lack "
+            "what decides the model.",
         )
     if isinstance(parameters.get("class_weight"), list):
         parameters["class_weight"] = dict(parameters["class_weight"])
@@ -169,6 +172,8 @@ def _class_of(algorithm: str, find: Callable[[str], type[CommonParameters]]) -> 
         return find(algorithm)
     except KeyError as error:
         raise ModelFormatError(
-            f"it is a model of the algorithm {algorithm!r}, which this version of distboost does not have. If the algorithm is "
-            "your own, import the module that calls distboost.classifier for it, then load the model again."
+            f"it is a model of the algorithm {algorithm!r}, which this version of distboost does not have.",
+            remedy="If the algorithm is your own, import the module that calls distboost.classifier for it, then load the "
+            "model again.",
+            value=algorithm,
         ) from error

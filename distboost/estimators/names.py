@@ -33,7 +33,9 @@ def check_n_features(estimator: CommonParameters, n_features: int, place: str) -
     if n_features != estimator.n_features_in_:
         raise DataError(
             f"{place} has {n_features} features, but ``{type(estimator).__name__}`` is expecting {estimator.n_features_in_} "
-            "features as input."
+            "features as input.",
+            where=place,
+            value=n_features,
         )
 
 

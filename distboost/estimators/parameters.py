@@ -232,8 +232,8 @@ class CommonParameters(BaseEstimator):
             found: dict[str, Any] = super().get_params(deep)
         except (AttributeError, RuntimeError) as error:
             raise ArgumentError(
-                f"the parameters of {type(self).__name__} are unknown: {error}. Name each one in its __init__, and store it "
-                "there, unchanged, as an attribute of the same name."
+                f"the parameters of {type(self).__name__} are unknown: {error}.",
+                remedy="Name each one in its __init__, and store it there, unchanged, as an attribute of the same name.",
             ) from error
         return found
 
@@ -273,8 +273,9 @@ class CommonParameters(BaseEstimator):
         check_parameters(constraints, more | own_parameters(self), type(self).__name__)
         if self.sampling == "weight" and self.subsample == 1:
             raise DataError(
-                "``sampling='weight'`` needs a subsample below 1, but subsample is 1, which draws all rows. Set the fraction of "
-                "rows to draw, such as ``subsample=0.2``, or leave out sampling."
+                "``sampling='weight'`` needs a subsample below 1, but subsample is 1, which draws all rows.",
+                remedy="Set the fraction of rows to draw, such as ``subsample=0.2``, or leave out sampling.",
+                where="sampling",
             )
         return self
 
@@ -285,7 +286,7 @@ def check_own(value: Any, name: str = "estimator", what: str = "an estimator") -
         found = (
             f"the class {value.__name__}" if isinstance(value, type) else f"of type {type(value).__name__}"
         )
-        raise ArgumentError(f"{name} is {found}, expected {what} of distboost.")
+        raise ArgumentError(f"{name} is {found}, expected {what} of distboost.", where=name, value=found)
 
 
 def algorithm_of(estimator: CommonParameters, n_classes: int) -> Algorithm:
@@ -342,17 +343,21 @@ def check_compression(estimator: CommonParameters, n_classes: int | None = None)
         if given is not None and name not in algorithm.compressions:
             raise DataError(
                 f"``{name}={given}``, but ``{type(estimator).__name__}`` does not accept it with these parameters: "
-                f"{_COMPRESSED[name]}. Pass ``{name}=None``, or train such a classifier."
+                f"{_COMPRESSED[name]}.",
+                remedy=f"Pass ``{name}=None``, or train such a classifier.",
+                where=name,
             )
         if given is not None and estimator.sampling == "weight":
             raise DataError(
-                f"``{name}={given}``, but sampling is 'weight', which draws rows by residuals that are not compressed. Pass "
-                f"``{name}=None``, or ``sampling='uniform'``."
+                f"``{name}={given}``, but sampling is 'weight', which draws rows by residuals that are not compressed.",
+                remedy=f"Pass ``{name}=None``, or ``sampling='uniform'``.",
+                where=name,
             )
     if n_classes is not None and estimator.sketch is not None and estimator.sketch >= n_classes:
         raise DataError(
             f"``sketch={estimator.sketch}``, but the data have {n_classes} classes: residuals are projected to fewer numbers "
-            f"than classes. Set a sketch of at most {n_classes - 1}, or None."
+            "than classes.",
+            remedy=f"Set a sketch of at most {n_classes - 1}, or None.",
         )
 
 

@@ -54,13 +54,17 @@ def what_to_resume(estimator: CommonParameters) -> Learned:
     changed = changed_parameter(estimator, learned)
     if changed is not None:
         raise DataError(
-            f"{place} was made with ``{changed.name}={changed.before!r}``, not {changed.now!r}. Set it to the earlier value, or "
-            "train without ``resume=True``."
+            f"{place} was made with ``{changed.name}={changed.before!r}``, not {changed.now!r}.",
+            remedy="Set it to the earlier value, or train without ``resume=True``.",
+            where=place,
+            value=changed.before,
         )
     if learned.n_rounds > estimator.n_estimators:
         raise DataError(
-            f"{place} has {learned.n_rounds} rounds, more than ``n_estimators={estimator.n_estimators}``. Pass ``n_estimators`` "
-            f"to {learned.n_rounds} or more, or train without ``resume=True``."
+            f"{place} has {learned.n_rounds} rounds, more than ``n_estimators={estimator.n_estimators}``.",
+            remedy=f"Pass ``n_estimators`` to {learned.n_rounds} or more, or train without ``resume=True``.",
+            where=place,
+            value=learned.n_rounds,
         )
     if learned is not getattr(estimator, "learned_", None):
         set_features(estimator, kept.n_features_in_, getattr(kept, "feature_names_in_", None))
@@ -73,7 +77,9 @@ def _same_algorithm(estimator: CommonParameters, algorithm: str) -> type[CommonP
     if algorithm != estimator.algorithm_name:
         raise ModelFormatError(
             f"it is a model of the algorithm {algorithm!r}, not of {estimator.algorithm_name!r}, the algorithm of "
-            f"``{type(estimator).__name__}``. Continue it with the estimator that began it, or pass another checkpoint."
+            f"``{type(estimator).__name__}``.",
+            remedy="Continue it with the estimator that began it, or pass another checkpoint.",
+            value=algorithm,
         )
     return library_class(estimator)
 

@@ -20,8 +20,10 @@ def library_class(estimator: Any) -> type[Any]:
     found: type[Any] = next(base for base in reversed(cls.__mro__) if "algorithm" in vars(base))
     if (cls.algorithm, cls.algorithm_name) != (found.algorithm, found.algorithm_name):
         raise ArgumentError(
-            f"{cls.__name__} derives from {found.__name__}, but has another algorithm, {cls.algorithm_name!r}: its models could "
-            "not be loaded. Derive from one estimator of distboost, or make one of the algorithm: distboost.classifier."
+            f"{cls.__name__} derives from {found.__name__}, but has another algorithm, {cls.algorithm_name!r}: its models "
+            "could not be loaded.",
+            remedy="Derive from one estimator of distboost, or make one of the algorithm: distboost.classifier.",
+            value=cls.algorithm_name,
         )
     return found
 
@@ -38,8 +40,8 @@ def own_parameters(estimator: Any) -> dict[str, Any]:
     missing = [name for name in names if not hasattr(estimator, name)]
     if missing:
         raise ArgumentError(
-            f"{type(estimator).__name__} has no {missing[0]}, a parameter of {own.__name__}. Call super().__init__ in its "
-            "__init__, with a value for it."
+            f"{type(estimator).__name__} has no {missing[0]}, a parameter of {own.__name__}.",
+            remedy="Call super().__init__ in its __init__, with a value for it.",
         )
     return {name: getattr(estimator, name) for name in names}
 

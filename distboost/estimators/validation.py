@@ -76,8 +76,10 @@ def _labelled(
         raise DataError(no_labels)
     if weights is not None:
         raise DataError(
-            f"``sample_weight`` cannot be combined with the binned store {store.url!r}, which has its own weights. Bin the data "
-            "with these weights: ``bin_weights|distboost.bin(X, y, out, sample_weight=...)``."
+            f"``sample_weight`` cannot be combined with the binned store {store.url!r}, which has its own weights.",
+            remedy="Bin the data with these weights: ``bin_weights|distboost.bin(X, y, out, sample_weight=...)``.",
+            where="sample_weight",
+            value=store.url,
         )
     return store
 
@@ -124,11 +126,15 @@ def evaluation_data(estimator: CommonParameters, eval_set: Any) -> list[Evaluati
         data = _evaluation_rows(estimator, entry, place)
         if data.n_features != estimator.n_features_in_:
             raise DataError(
-                f"{data.place} has {data.n_features} features, but the training rows have {estimator.n_features_in_}. Pass "
-                "the same features."
+                f"{data.place} has {data.n_features} features, but the training rows have {estimator.n_features_in_}.",
+                remedy="Pass the same features.",
+                where=data.place,
+                value=data.n_features,
             )
         if data.n_rows == 0:
-            raise DataError(f"{data.place} has 0 rows. Omit it, or pass at least 1 row.")
+            raise DataError(
+                f"{data.place} has 0 rows.", remedy="Omit it, or pass at least 1 row.", where=data.place
+            )
         compare_names(estimator, data.names, data.place)
         warn_of_all(data.warnings(estimator.missing_chunks))
         found.append(EvaluationSet(name, data))
@@ -142,14 +148,23 @@ def _named_sets(eval_set: Any) -> dict[str, Any]:
     if isinstance(eval_set, Mapping):
         for name in eval_set:
             if not (isinstance(name, str) and name and is_unicode(name)):
-                raise DataError(f"``eval_set`` has a set of the name {name!r:.100}. Name each set by a text.")
+                raise DataError(
+                    f"``eval_set`` has a set of the name {name!r:.100}.",
+                    remedy="Name each set by a text.",
+                    where="eval_set",
+                    value=name,
+                )
         named = dict(eval_set)
     elif isinstance(eval_set, list) and len(eval_set) != 1:
         named = {f"{UNNAMED}_{n}": entry for n, entry in enumerate(eval_set)}
     else:
         named = {UNNAMED: eval_set[0] if isinstance(eval_set, list) else eval_set}
     if not named:
-        raise DataError("``eval_set`` is empty. Omit it, or pass at least one set: {'name': (X, y)}.")
+        raise DataError(
+            "``eval_set`` is empty.",
+            remedy="Omit it, or pass at least one set: {'name': (X, y)}.",
+            where="eval_set",
+        )
     return named
 
 
@@ -161,11 +176,18 @@ def _evaluation_rows(estimator: CommonParameters, entry: Any, place: str) -> Dat
         items = (
             f"{len(given)} items" if isinstance(given, (tuple, list)) else f"the type {type(given).__name__}"
         )
-        raise DataError(f"``{place}`` has {items}. Pass ``labelled|(X, y) or (X, y, sample_weight)``.")
+        raise DataError(
+            f"``{place}`` has {items}.",
+            remedy="Pass ``labelled|(X, y) or (X, y, sample_weight)``.",
+            where=place,
+            value=items,
+        )
     X, y, weights = (*given, None)[:3]
     if isinstance(X, tuple) and any(hasattr(part, "shape") and len(part.shape) > 1 for part in X):
         raise DataError(
-            f"``{place}`` is a tuple of sets. Pass a list, [(X, y), (X2, y2)], or a dict of sets by name."
+            f"``{place}`` is a tuple of sets.",
+            remedy="Pass a list, [(X, y), (X2, y2)], or a dict of sets by name.",
+            where=place,
         )
     x = ordered(estimator, adapter_of(X, place if y is None else f"{place} X", estimator.feature_dim))
     no_labels = f"``{place}`` has no labels. Pass ``labelled|(X, y) or (X, y, sample_weight)``."
@@ -175,14 +197,16 @@ def _evaluation_rows(estimator: CommonParameters, entry: Any, place: str) -> Dat
 def judged_data(estimator: CommonParameters, given: Given) -> RawDataset:
     """Return labelled rows to compare predictions with."""
     if given.y is None:
-        raise DataError("``y`` is None: pass one label per row, to compare the predictions with.")
+        raise DataError("``y`` is None: pass one label per row, to compare the predictions with.", where="y")
     rows = _opened(estimator, given.X).checked(estimator)
     with storage_options(estimator.storage_options):
         y = given.y if isinstance(rows, CubeInput) else adapter_of(given.y, "y").checked_labels()
         data = labelled_rows(rows, y, given.sample_weight, reading_of(estimator))
     check_features(data.x.shape, data.place, estimator.n_features_in_)
     if data.n_rows == 0:
-        raise DataError(f"{data.place} has 0 rows. Pass at least 1 row to evaluate.")
+        raise DataError(
+            f"{data.place} has 0 rows.", remedy="Pass at least 1 row to evaluate.", where=data.place
+        )
     warn_of_all(data.warnings(estimator.missing_chunks))
     return data
 
@@ -213,7 +237,8 @@ def checked_rows(estimator: CommonParameters, rows: Input) -> Rows:
     check_n_features(estimator, source.shape[1], "X")
     if not source.n_rows:  # of a data frame: scikit-learn has checked arrays
         raise DataError(
-            f"``X``: Found array with 0 sample(s) (shape={source.shape}) while a minimum of 1 is required."
+            f"``X``: Found array with 0 sample(s) (shape={source.shape}) while a minimum of 1 is required.",
+            where="X",
         )
     found: Rows = source.part(0, source.n_rows)
     return found

@@ -78,7 +78,9 @@ def write_predictions(
                 pass
         if changed([source]):
             raise DataError(
-                f"{source.place} was changed during the prediction. Repeat this with ``overwrite=True`` when it is stable."
+                f"{source.place} was changed during the prediction.",
+                remedy="Repeat this with ``overwrite=True`` when it is stable.",
+                where=source.place,
             )
     return result.array
 
@@ -88,5 +90,8 @@ def _check_apart(x: str, out: str) -> None:
     x, out = (str(path.resolve()) if (path := local_path(url)) else url.rstrip("/") for url in (x, out))
     if f"{out}/".startswith(f"{x}/") or f"{x}/".startswith(f"{out}/"):
         raise DataError(
-            f"``out`` {out!r} and ``X`` {x!r} are the same place, or one is within the other. Pass another place as ``out``."
+            f"``out`` {out!r} and ``X`` {x!r} are the same place, or one is within the other.",
+            remedy="Pass another place as ``out``.",
+            where="out",
+            value=out,
         )

@@ -49,7 +49,7 @@ class Totals:
         self.found = Confusion.of(classes, sums, weighted)
         self.weight = float(self.found.counts.sum())
         if not self.weight:
-            raise DataError("every row has weight 0. Set a weight above 0 for some rows.")
+            raise DataError("every row has weight 0.", remedy="Set a weight above 0 for some rows.")
 
     def real(self, name: str) -> np.ndarray:
         """Return the sums of this name, (n_cells,) float64."""
@@ -206,13 +206,17 @@ def chosen(names: Iterable[str] | None, expected: Iterable[str] | None = None) -
         return groups
     if not isinstance(names, Iterable):
         raise DataError(
-            f"``metrics`` is {names!r}, expected a list of names, such as ['accuracy', 'log_loss']."
+            f"``metrics`` is {names!r}, expected a list of names, such as ['accuracy', 'log_loss'].",
+            where="metrics",
+            value=names,
         )
     names = [names] if isinstance(names, str) else list(names)
     unknown = [name for name in names if name not in groups]
     if unknown:
         raise DataError(
-            f"``metrics`` has {unknown[0]!r}, expected some of {', '.join(map(repr, expected or groups))}."
+            f"``metrics`` has {unknown[0]!r}, expected some of {', '.join(map(repr, expected or groups))}.",
+            where="metrics",
+            value=unknown[0],
         )
     return {name: groups[name] for name in names}
 

@@ -154,13 +154,17 @@ def class_codes(labels: np.ndarray, classes: np.ndarray, place: str) -> np.ndarr
     """The class index of each label, (n,); n_classes for a label that the model does not know."""
     if labels.dtype.kind in "US" and classes.dtype.kind not in "USO":
         raise DataError(
-            f"{place} has text labels, but the classes of the model are numbers ({classes[0]}, ...). Pass numbers."
+            f"{place} has text labels, but the classes of the model are numbers ({classes[0]}, ...).",
+            remedy="Pass numbers.",
+            where=place,
         )
     try:
         index = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
     except TypeError as error:
         raise DataError(
-            f"{place} has labels of another type than the classes of the model: {error}. Pass labels of the same type."
+            f"{place} has labels of another type than the classes of the model: {error}.",
+            remedy="Pass labels of the same type.",
+            where=place,
         ) from error
     return np.where(classes[index] == labels, index, len(classes))
 
@@ -170,7 +174,9 @@ def _check_size(w: np.ndarray, place: str, first: int) -> None:
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         raise DataError(
-            f"{place} is {w[row]} in row {first + row}. Pass weights of 0, or between 1e-120 and 1e120: scale all of them."
+            f"{place} is {w[row]} in row {first + row}.",
+            remedy="Pass weights of 0, or between 1e-120 and 1e120: scale all of them.",
+            where=place,
         )
 
 

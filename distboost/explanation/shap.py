@@ -112,8 +112,8 @@ class Explainer(NamedTuple):
         else:
             raise DataError(
                 f"{what} needs the number of training rows in each node, which this model does not have: it was trained, or "
-                "its training began, with a version of distboost that did not store them. Train it again, or explain rows that "
-                "stand for the training rows: background=X."
+                "its training began, with a version of distboost that did not store them.",
+                remedy="Train it again, or explain rows that stand for the training rows: background=X.",
             )
         of_tree = cover[nodes.starts[nodes.tree[nodes.is_leaf]]]
         of_leaves = np.divide(cover[nodes.is_leaf], of_tree, out=np.zeros(len(of_tree)), where=of_tree > 0)

@@ -66,7 +66,9 @@ def onnx(model: BoostingClassifier, *, dtype: str = "float32") -> Any:
     True
     """
     if dtype not in ("float32", "float64"):
-        raise DataError(f"dtype is {dtype!r}. Pass 'float32' or 'float64'.")
+        raise DataError(
+            f"dtype is {dtype!r}.", remedy="Pass 'float32' or 'float64'.", where="dtype", value=dtype
+        )
     forest = Forest.of(model, "export.onnx", has_votes=True)
     graph = Graph(np.dtype(dtype))
     in_one = dtype == "float32" and not forest.left_codes
@@ -325,8 +327,8 @@ def _probabilities(graph: Graph, scores: str, link: Any, name: str) -> None:
         found = graph.add("Where", some, graph.add("Div", scores, divisor), graph.add("Reciprocal", k))
     else:
         raise DataError(
-            f"the probabilities of {name} are computed by a method of its own, which an ONNX graph does not have. Define "
-            "them by the algorithm's `link`, or fit a calibration first: model.calibrate(X, y)."
+            f"the probabilities of {name} are computed by a method of its own, which an ONNX graph does not have.",
+            remedy="Define them by the algorithm's `link`, or fit a calibration first: model.calibrate(X, y).",
         )
     graph.named("probabilities", found)
 

@@ -90,8 +90,8 @@ def _exponents(model: BoostingClassifier, values: np.ndarray) -> tuple[np.ndarra
     link = link_of(model)
     if not isinstance(link, Calibration | Softmax):
         raise DataError(
-            f"the probabilities of this {type(model).__name__} are not a softmax of its scores, which treelite alone has. Fit a "
-            "calibration first: model.calibrate(X, y); or export the scores: probabilities=False."
+            f"the probabilities of this {type(model).__name__} are not a softmax of its scores, which treelite alone has.",
+            remedy="Fit a calibration first: model.calibrate(X, y); or export the scores: probabilities=False.",
         )
     if isinstance(link, Softmax) or link.scales is None or link.shifts is None:
         return values / link.temperature, [0.0] * values.shape[1]

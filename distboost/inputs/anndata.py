@@ -43,7 +43,9 @@ class EncodedInput(LazyInput):
             return ZarrInput(found, place)
         if found.attrs[ENCODING] == ANNDATA:
             raise DataError(
-                f"{place} is an AnnData store without X. Pass a layer, such as its group 'layers/counts'."
+                f"{place} is an AnnData store without X.",
+                remedy="Pass a layer, such as its group 'layers/counts'.",
+                where=place,
             )
         return cls(found, place)
 
@@ -61,13 +63,15 @@ class EncodedInput(LazyInput):
     def source(self, of_features: bool) -> Source:
         if of_features and not self._is_matrix:
             raise DataError(
-                f"{self.place} is a column of AnnData ({self.data.attrs[ENCODING]}), which has labels. Pass rows of features, "
-                "such as 'data.zarr/X'."
+                f"{self.place} is a column of AnnData ({self.data.attrs[ENCODING]}), which has labels.",
+                remedy="Pass rows of features, such as 'data.zarr/X'.",
+                where=self.place,
             )
         if not of_features and self._is_matrix:
             raise DataError(
-                f"{self.place} is a sparse matrix ({self.data.attrs[ENCODING]}), not one value per row. Pass a column, such as "
-                "'data.zarr/obs/cell_type'."
+                f"{self.place} is a sparse matrix ({self.data.attrs[ENCODING]}), not one value per row.",
+                remedy="Pass a column, such as 'data.zarr/obs/cell_type'.",
+                where=self.place,
             )
         return self._source
 
@@ -91,12 +95,17 @@ class ColumnSource(Source):
         )
         if self._is_categorical and self._codes.dtype.kind not in "iu":
             raise StoreError(
-                f"{self._codes.place} has the type {self._codes.dtype}, but codes are integers. Write the column again."
+                f"{self._codes.place} has the type {self._codes.dtype}, but codes are integers.",
+                remedy="Write the column again.",
+                where=self._codes.place,
+                value=self._codes.dtype,
             )
         if not self._is_categorical and self._codes.shape != self._others.shape:
             raise StoreError(
-                f"{self._codes.place} has {self._codes.n_rows} values, but its mask has {self._others.n_rows}. Write the column "
-                "again."
+                f"{self._codes.place} has {self._codes.n_rows} values, but its mask has {self._others.n_rows}.",
+                remedy="Write the column again.",
+                where=self._codes.place,
+                value=self._codes.n_rows,
             )
         self.place, self.shape, self.axes = self._codes.place, self._codes.shape, self._codes.axes
         self.chunk_bytes, self.decodes_again = self._codes.chunk_bytes, True
@@ -147,7 +156,9 @@ class ColumnPart:
         missing = codes < 0 if self.is_categorical else others.astype(bool)
         if self.is_categorical and len(codes) and codes.max() >= len(others):
             raise StoreError(
-                f"{self.place} has the code {codes.max()}, but there are {len(others)} categories. Write the column again."
+                f"{self.place} has the code {codes.max()}, but there are {len(others)} categories.",
+                remedy="Write the column again.",
+                where=self.place,
             )
         if self.is_categorical and not missing.any():
             found: np.ndarray = others[codes]
@@ -184,7 +195,11 @@ class AnnDataInput(LazyInput):
         if group is not None or is_instance(matrix, "h5py", "Dataset"):
             return cls(matrix, place, names)
         if matrix is None:
-            raise DataError(f"{place} is an AnnData object without X. Pass a layer: adata.layers['counts'].")
+            raise DataError(
+                f"{place} is an AnnData object without X.",
+                remedy="Pass a layer: adata.layers['counts'].",
+                where=place,
+            )
         kind = next(kind for kind in (SparseInput, DaskInput, ArrayInput) if kind.recognises(matrix))
         return kind(matrix, place, names)
 

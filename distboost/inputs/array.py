@@ -80,14 +80,16 @@ def checked_numbers(values: Any, place: str, estimator: Any, **accepted: Any) ->
     try:
         return check_array(values, input_name="X", estimator=estimator, **{**NUMBERS, **accepted})
     except TypeError as error:
-        raise ArgumentError(f"{place}: {error}") from error
+        raise ArgumentError(f"{place}: {error}", where=place) from error
     except ValueError as error:
         text = None if accepted else first_text(values)
         if text is None:
-            raise DataError(f"{place}: {error}") from error
+            raise DataError(f"{place}: {error}", where=place) from error
         raise DataError(
-            f"column {text.column} of {place} has the text {text.value!r:.100} in row {text.row}, which is no number. "
-            "Encode it, or pass a data frame, of which ``categorical_features`` may name columns of text."
+            f"column {text.column} of {place} has the text {text.value!r:.100} in row {text.row}, which is no number.",
+            remedy="Encode it, or pass a data frame, of which ``categorical_features`` may name columns of text.",
+            where=place,
+            value=text.value,
         ) from error
 
 
@@ -99,7 +101,9 @@ def _as_array(given: ArrayInput) -> Any:
         found = np.asarray(given.data)
     except ValueError as error:
         raise DataError(
-            f"the rows of {given.place} have different lengths. Pass one number per feature for each row."
+            f"the rows of {given.place} have different lengths.",
+            remedy="Pass one number per feature for each row.",
+            where=given.place,
         ) from error
     if found.ndim == 0:
         raise given.no_rows()

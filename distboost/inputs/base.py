@@ -115,7 +115,10 @@ class Input(ABC):
             if known.labels is not None:
                 raise DataError(
                     f"feature {d} has labels in the model, such as {known.labels[0]!r:.100}, but {self.place} is not a data "
-                    "frame. Pass a data frame with the columns of the training rows."
+                    "frame.",
+                    remedy="Pass a data frame with the columns of the training rows.",
+                    where=self.place,
+                    value=known.labels[0],
                 )
         return self
 
@@ -152,14 +155,18 @@ class Input(ABC):
         """Return the source of labels, weights or groups, one value for each row: `source`, if it is known."""
         found = self.source(False) if source is None else source
         if not found.shape:
-            raise DataError(f"{self.place} is a single value. Pass one value per row.")
+            raise DataError(
+                f"{self.place} is a single value.", remedy="Pass one value per row.", where=self.place
+            )
         return found
 
     def no_rows(self) -> DataError:
         """Return the error for features that are no array."""
         return DataError(
-            f"{self.place} is of type {type(self.data).__name__}. Pass an array of numbers, a data frame, a zarr or Dask array, "
-            "or the path or URL of a zarr array or of Parquet files."
+            f"{self.place} is of type {type(self.data).__name__}.",
+            remedy="Pass an array of numbers, a data frame, a zarr or Dask array, or the path or URL of a zarr array or of "
+            "Parquet files.",
+            where=self.place,
         )
 
 

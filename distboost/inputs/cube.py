@@ -131,8 +131,9 @@ def raster_of(data: Any, place: str, like: CubeInput | None = None, decoded: boo
         dims = dims_of(data)
         if dims is None:
             raise DataError(
-                f"``{place}`` ({data.store_path}) has no names of dimensions. Write it with ``dimension_names``, or pass an "
-                "array of xarray."
+                f"``{place}`` ({data.store_path}) has no names of dimensions.",
+                remedy="Write it with ``dimension_names``, or pass an array of xarray.",
+                where=place,
             )
         return _of_zarr(data, dims, place, decoded)
     if is_instance(data, "xarray", "DataArray"):
@@ -145,7 +146,10 @@ def raster_of(data: Any, place: str, like: CubeInput | None = None, decoded: boo
     if like is None or source.shape != like.shape:
         expected = "an array with names of dimensions" if like is None else f"the shape {like.shape} of X"
         raise DataError(
-            f"{place} has the shape {source.shape}, expected {expected}. Pass an array of xarray."
+            f"{place} has the shape {source.shape}, expected {expected}.",
+            remedy="Pass an array of xarray.",
+            where=place,
+            value=source.shape,
         )
     return Raster(place, like.dims, source, {})
 
@@ -157,8 +161,10 @@ def _unpacked(data: Any, place: str) -> Any:
     for name in (SCALE, OFFSET, *MISSING):
         if np.asarray(data.attrs.get(name, 0)).dtype.kind not in "iuf":
             raise DataError(
-                f"{place} has the attribute {name}={data.attrs[name]!r:.100}, which is no number. Correct it, or pass the array "
-                "as xarray decodes it."
+                f"{place} has the attribute {name}={data.attrs[name]!r:.100}, which is no number.",
+                remedy="Correct it, or pass the array as xarray decodes it.",
+                where=place,
+                value=data.attrs[name],
             )
     return data.copy(data=decode_cf_variable(place, data.variable, decode_times=False).data)
 
@@ -217,7 +223,9 @@ def _marks(array: zarr.Array[Any], place: str) -> list[float]:
         packing = packed(array)
     except ValueError as error:
         raise DataError(
-            f"``{place}`` ({array.store_path}): {error}. Correct its attributes, or pass the array as xarray decodes it."
+            f"``{place}`` ({array.store_path}): {error}.",
+            remedy="Correct its attributes, or pass the array as xarray decodes it.",
+            where=place,
         ) from error
     return [] if packing is None else list(packing.missing)
 
@@ -289,18 +297,27 @@ class CubeInput(Input):
             refuse_date_types(raster.source.dtype, raster.place)
             if raster.source.dtype.kind in "UST":
                 raise DataError(
-                    f"{raster.place} has texts, which are no numbers. Encode them, or leave the variable out."
+                    f"{raster.place} has texts, which are no numbers.",
+                    remedy="Encode them, or leave the variable out.",
+                    where=raster.place,
                 )
             for dim, length in raster.sizes.items():
                 if sizes.setdefault(dim, length) != length:
                     raise DataError(
-                        f"{raster.place} has {length} cells along {dim!r}, but {rasters[0].place} has {sizes[dim]}. Pass "
-                        "rasters of the same cells."
+                        f"{raster.place} has {length} cells along {dim!r}, but {rasters[0].place} has {sizes[dim]}.",
+                        remedy="Pass rasters of the same cells.",
+                        where=raster.place,
+                        value=dim,
                     )
         sizes.pop(feature_dim or "", None)
         self.dims, self.shape = tuple(sizes), tuple(sizes.values())
         if not sizes:
-            raise DataError(f"{place} has no dimension besides {feature_dim!r}. Pass one with cells.")
+            raise DataError(
+                f"{place} has no dimension besides {feature_dim!r}.",
+                remedy="Pass one with cells.",
+                where=place,
+                value=feature_dim,
+            )
         self.coords = {
             name: one
             for raster in rasters
@@ -331,24 +348,31 @@ class CubeInput(Input):
             if any(feature_dim in raster.dims for raster in rasters):
                 raise DataError(
                     f"{place} has the variables {_listed(several)}, each of which is a feature: ``feature_dim`` cannot be "
-                    f"{feature_dim!r}. Pass one variable, or leave out ``feature_dim``."
+                    f"{feature_dim!r}.",
+                    remedy="Pass one variable, or leave out ``feature_dim``.",
+                    where=place,
+                    value=feature_dim,
                 )
             if not rasters:
                 raise DataError(
-                    f"{place} has no variable with cells. Pass one with a variable for each feature."
+                    f"{place} has no variable with cells.",
+                    remedy="Pass one with a variable for each feature.",
+                    where=place,
                 )
             return cls(data, place, rasters, None, texts(list(several), place))
         raster = raster_of(data, place)
         chosen = raster.channel if feature_dim is None else feature_dim
         if chosen not in raster.dims:
             raise DataError(
-                f"{place} has the dimensions {_listed(raster.dims)}, and "
+                f"{place} has the dimensions {_listed(raster.dims)}, "
                 + (
-                    "nothing says"
+                    "and no ``feature_dim``."
                     if chosen is None
-                    else f"none of them is {chosen!r}, the ``feature_dim``: say"
-                )
-                + f" along which one the features are: ``feature_dim={raster.dims[0]!r}``, for instance."
+                    else f"none of which is {chosen!r}, the ``feature_dim``."
+                ),
+                remedy=f"Set that of the features: ``feature_dim={raster.dims[0]!r}``, for instance.",
+                where=place,
+                value=chosen,
             )
         return cls(data, place, [raster], chosen, _names_along(raster, str(chosen)))
 
@@ -393,8 +417,9 @@ class CubeInput(Input):
 
     def source(self, of_features: bool) -> Source:
         raise DataError(
-            f"{self.place} is a cube of the dimensions {_listed(self.dims)}: it has no rows without labels. Pass ``y``, a raster "
-            "of labels, or make rows of its cells first."
+            f"{self.place} is a cube of the dimensions {_listed(self.dims)}: it has no rows without labels.",
+            remedy="Pass ``y``, a raster of labels, or make rows of its cells first.",
+            where=self.place,
         )
 
     def warnings(self, policy: str) -> list[str]:
@@ -414,14 +439,17 @@ class CubeInput(Input):
         other += [dim for dim in own.keys() - sizes.keys() if own[dim] > 1]
         if other:
             raise DataError(
-                f"{place} has the dimensions {_listed(raster.dims)}, but the cells of {self.place} have {_listed(self.dims)}. "
-                "Pass a raster with one value for each cell."
+                f"{place} has the dimensions {_listed(raster.dims)}, but the cells of {self.place} have {_listed(self.dims)}.",
+                remedy="Pass a raster with one value for each cell.",
+                where=place,
             )
         for dim in own.keys() & sizes.keys():
             if sizes[dim] != own[dim]:
                 raise DataError(
-                    f"{place} has {sizes[dim]} cells along {dim!r}, but {self.place} has {own[dim]}. Pass rasters of the same "
-                    "cells."
+                    f"{place} has {sizes[dim]} cells along {dim!r}, but {self.place} has {own[dim]}.",
+                    remedy="Pass rasters of the same cells.",
+                    where=place,
+                    value=dim,
                 )
             _check_same(raster.coords.get(dim), self.coords.get(dim), dim, (place, self.place))
         return raster
@@ -441,8 +469,9 @@ def _check_same(
         n = int(differ[0])
         raise DataError(
             f"the coordinates of {places[0]} and {places[1]} differ along {dim!r}: item {n} is {ours[n]} in the one and "
-            f"{others[n]} in the other, {len(differ)} differ. Pass rasters of the same cells, as "
-            "``labels.reindex_like(dataset)`` makes them."
+            f"{others[n]} in the other, {len(differ)} differ.",
+            remedy="Pass rasters of the same cells, as ``labels.reindex_like(dataset)`` makes them.",
+            value=dim,
         )
 
 

@@ -201,13 +201,14 @@ class Declared(NamedTuple):
         )
         if values.shape != self.shape:
             raise DataError(
-                f"{self.block} was computed to the shape {values.shape}, but the dask array says {self.shape}. Pass the function "
-                "that makes it the chunks that it returns, as in map_blocks(function, chunks=...)."
+                f"{self.block} was computed to the shape {values.shape}, but the dask array says {self.shape}.",
+                remedy="Pass the function that makes it the chunks that it returns, as in map_blocks(function, chunks=...).",
             )
         if not self._allows(values.dtype):
             raise DataError(
-                f"{self.block} was computed to the type {values.dtype}, but the dask array says {self.dtype}. Convert its "
-                f"values, as in x.map_blocks(convert, dtype={str(self.dtype)!r}), or correct the type that the array declares."
+                f"{self.block} was computed to the type {values.dtype}, but the dask array says {self.dtype}.",
+                remedy=f"Convert its values, as in x.map_blocks(convert, dtype={str(self.dtype)!r}), or correct the type that "
+                "the array declares.",
             )
         if values.dtype.kind in "mM" and values.dtype != self.dtype and self.dtype.kind in "mM":
             return self._in_declared_unit(values)
@@ -224,8 +225,9 @@ class Declared(NamedTuple):
         converted = values.astype(self.dtype)
         if not np.array_equal(converted, values, equal_nan=True):
             raise DataError(
-                f"{self.block} was computed to the type {values.dtype}, but the dask array says {self.dtype}, which cannot hold "
-                "its values. Correct the type that the array declares."
+                f"{self.block} was computed to the type {values.dtype}, but the dask array says {self.dtype}, which cannot "
+                "hold its values.",
+                remedy="Correct the type that the array declares.",
             )
         return converted
 
@@ -247,8 +249,8 @@ def no_dense_array(what: str, kind: type) -> DataError:
     """Return the error for something of a dask array whose blocks are no arrays of NumPy."""
     convert = "block.toarray()" if kind.__module__.startswith("scipy.sparse") else "np.asarray(block)"
     return DataError(
-        f"{what} is a {kind.__module__}.{kind.__qualname__}, not an array of NumPy. Make the blocks dense arrays, as in "
-        f"x.map_blocks(lambda block: {convert}, dtype=x.dtype)."
+        f"{what} is a {kind.__module__}.{kind.__qualname__}, not an array of NumPy.",
+        remedy=f"Make the blocks dense arrays, as in x.map_blocks(lambda block: {convert}, dtype=x.dtype).",
     )
 
 
@@ -416,8 +418,9 @@ class Keeper(NamedTuple):
             return
         here = "this process" if reader is None else f"the cluster at {reader.address}"
         raise DataError(
-            f"{self.place} was persisted on the cluster at {self.cluster.address}, but {here} is to read it. Use the client that "
-            "persisted it, or pass the collection as it was before it was persisted."
+            f"{self.place} was persisted on the cluster at {self.cluster.address}, but {here} is to read it.",
+            remedy="Use the client that persisted it, or pass the collection as it was before it was persisted.",
+            where=self.place,
         )
 
 
@@ -437,8 +440,10 @@ def keeper_of(collections: Mapping[str, Any]) -> Keeper | None:
         client: Client = futures[0].client
         if client.status != "running":
             raise DataError(
-                f"{place} was persisted with a client that is {client.status} now, so its values are gone. Persist it with a "
-                "connected client, or pass the collection as it was before it was persisted."
+                f"{place} was persisted with a client that is {client.status} now, so its values are gone.",
+                remedy="Persist it with a connected client, or pass the collection as it was before it was persisted.",
+                where=place,
+                value=client.status,
             )
         cluster = Cluster.of(client)
         if found is None:
@@ -461,8 +466,8 @@ def set_apart(
     graph = convert_legacy_graph(ensure_dict(optimized[0].__dask_graph__()))
     if any(isinstance(task, P2PBarrierTask) for task in graph.values()):
         raise DataError(
-            f"{' or '.join(places)} is rechunked or shuffled peer to peer, which computes the whole array for any part of it. "
-            "Rechunk with method='tasks', or persist it."
+            f"{' or '.join(places)} is rechunked or shuffled peer to peer, which computes the whole array for any part of it.",
+            remedy="Rechunk with method='tasks', or persist it.",
         )
     mark = uuid.uuid4().hex
     tasks = renamed(graph, mark)

@@ -53,8 +53,10 @@ class DaskFrameInput(TableInput, DaskInput):
         found = getattr(dtype, "categories", None)
         if found is None or "__UNKNOWN_CATEGORIES__" in found:
             raise DataError(
-                f"the categories of column {column.name!r} of {self.place} are not known before its partitions are computed. "
-                f"Find them first: X.categorize(columns=[{column.name!r}])."
+                f"the categories of column {column.name!r} of {self.place} are not known before its partitions are computed.",
+                remedy=f"Find them first: X.categorize(columns=[{column.name!r}]).",
+                where=self.place,
+                value=column.name,
             )
         return list(found.tolist())
 
@@ -90,8 +92,10 @@ class Partitions:
             return frame, place
         if sorted(map(str, frame.columns)) != sorted(map(str, self.names)):
             raise DataError(
-                f"{place} has the columns {frame.columns!r:.200}, but Dask declares {self.names!r:.200}. Select or rename the "
-                "columns of each partition, as in X.map_partitions(select)."
+                f"{place} has the columns {frame.columns!r:.200}, but Dask declares {self.names!r:.200}.",
+                remedy="Select or rename the columns of each partition, as in X.map_partitions(select).",
+                where=place,
+                value=frame.columns,
             )
         return frame[:, [frame.columns.index(name) for name in self.names]], place
 

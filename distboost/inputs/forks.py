@@ -27,9 +27,10 @@ def check_process(connection: Any) -> None:
     """Raise ClusterError if a client or a cluster is that of the process from which this one was forked."""
     if isinstance(connection, Client | SpecCluster) and connection in _of_parent:
         raise ClusterError(
-            f"this process, {os.getpid()}, was forked from the one of {connection!r}, which would never answer here. Connect "
-            "again with Client(address), start processes by the method 'spawn', or compute before the fork; for a lazy array, "
-            "dask.config.set(scheduler='threads') does without a cluster."
+            f"this process, {os.getpid()}, was forked from the one of {connection!r}, which would never answer here.",
+            remedy="Connect again with Client(address), start processes by the method 'spawn', or compute before the fork; "
+            "for a lazy array, dask.config.set(scheduler='threads') does without a cluster.",
+            value=connection,
         )
 
 

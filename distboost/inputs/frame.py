@@ -57,8 +57,11 @@ class TableInput(Input):
             is_category = column.dtype in (nw.Categorical, nw.Enum)
             if is_category and d not in wanted and not (isinstance(given, str) and given == "from_dtype"):
                 raise DataError(
-                    f"the column {name!r} of {self.place} has categories, but ``categorical_features={given!r:.100}`` does not "
-                    "name it. Name it too, or drop it."
+                    f"the column {name!r} of {self.place} has categories, but ``categorical_features={given!r:.100}`` does "
+                    "not name it.",
+                    remedy="Name it too, or drop it.",
+                    where=self.place,
+                    value=name,
                 )
             if is_category or (d in wanted and not (column.dtype.is_numeric() or column.dtype == nw.Boolean)):
                 labels[d] = _storable(self._labels_of(column), name, self.place)
@@ -68,8 +71,10 @@ class TableInput(Input):
         labels = {d: known.labels for d, known in categories.items() if known.labels is not None}
         if labels and (n_columns := len(self.frame.columns)) <= max(labels):
             raise DataError(
-                f"{self.place} has {n_columns} columns, but feature {max(labels)} has labels in the model. Pass the columns of "
-                "the training rows."
+                f"{self.place} has {n_columns} columns, but feature {max(labels)} has labels in the model.",
+                remedy="Pass the columns of the training rows.",
+                where=self.place,
+                value=n_columns,
             )
         return self._coded_by(labels, are_all=False) if labels else self
 
@@ -99,7 +104,9 @@ class FrameInput(TableInput, NearInput):
     def of(cls, data: Any, place: str) -> Input:
         if is_instance(data, "polars", "LazyFrame"):
             raise DataError(
-                f"{place} is a LazyFrame of polars, which has no rows yet. Pass {place}.collect()."
+                f"{place} is a LazyFrame of polars, which has no rows yet.",
+                remedy=f"Pass {place}.collect().",
+                where=place,
             )
         return cls(data, place)
 
@@ -182,7 +189,9 @@ def as_frame(data: Any, place: str) -> nw.DataFrame[Any]:
         frame.columns  # noqa: B018 (for some libraries, this looks for names that occur twice)
     except DuplicateError as error:
         said = " ".join(str(error).split())
-        raise DataError(f"{place} has several columns of one name ({said}). Rename them.") from error
+        raise DataError(
+            f"{place} has several columns of one name ({said}).", remedy="Rename them.", where=place
+        ) from error
     return frame
 
 
@@ -278,8 +287,11 @@ def dtype_of(column: nw.Series[Any], place: str) -> np.dtype:
         raise date_error(f"the column {column.name!r} of {place}", str(kind))
     if kind in (nw.Categorical, nw.Enum):
         raise DataError(
-            f"the column {column.name!r} of {place} has categories ({kind}), which the model or the pool does not split as such. "
-            "Pass their codes, such as those of sklearn.preprocessing.OrdinalEncoder, or drop the column."
+            f"the column {column.name!r} of {place} has categories ({kind}), which the model or the pool does not split as "
+            "such.",
+            remedy="Pass their codes, such as those of sklearn.preprocessing.OrdinalEncoder, or drop the column.",
+            where=place,
+            value=column.name,
         )
     if kind in (nw.Float32, nw.Float64):
         return np.dtype(np.float32 if kind == nw.Float32 else np.float64)
@@ -345,8 +357,10 @@ def numbers_of(column: nw.Series[Any], name: Any, place: str) -> np.ndarray:
 
 def _not_numbers(name: Any, place: str, what: str) -> DataError:
     return DataError(
-        f"the column {name!r} of {place} has no numbers ({what}). Encode it, for instance as "
-        f"categories: ``categorical_features=[{name!r}]``, or drop it."
+        f"the column {name!r} of {place} has no numbers ({what}).",
+        remedy=f"Encode it, for instance as categories: ``categorical_features=[{name!r}]``, or drop it.",
+        where=place,
+        value=name,
     )
 
 
@@ -356,11 +370,17 @@ def _storable(labels: list[Any], name: Any, place: str) -> tuple[Any, ...]:
     if len(kinds) > 1 or kinds - {str, int, float, bool} or not all(map(_is_storable, labels)):
         raise DataError(
             f"the column {name!r} of {place} has categories of the types {sorted(k.__name__ for k in kinds)}. They must be "
-            "texts, whole numbers, finite numbers or booleans, all of one type. Convert them: X[column].astype(str)."
+            "texts, whole numbers, finite numbers or booleans, all of one type.",
+            remedy="Convert them: X[column].astype(str).",
+            where=place,
+            value=name,
         )
     if len(labels) > MOST_CATEGORIES:
         raise LimitError(
-            f"the column {name!r} of {place} has {len(labels)} categories, the most are {MOST_CATEGORIES}. Join the rare ones."
+            f"the column {name!r} of {place} has {len(labels)} categories, the most are {MOST_CATEGORIES}.",
+            remedy="Join the rare ones.",
+            where=place,
+            value=name,
         )
     return tuple(sorted(labels))
 
@@ -373,8 +393,11 @@ def _check_all_coded(column: nw.Series[Any], codes: np.ndarray, place: str) -> N
     if unknown:
         raise DataError(
             f"the column {column.name!r} of {place} has the category {unknown[0]!r:.100}, which is none of those that Dask "
-            f"declares for it. Declare it, as in X.categorize(columns=[{column.name!r}]) before the partitions are made, or "
-            f"X[{column.name!r}].cat.set_categories(all)."
+            "declares for it.",
+            remedy=f"Declare it, as in X.categorize(columns=[{column.name!r}]) before the partitions are made, or "
+            f"X[{column.name!r}].cat.set_categories(all).",
+            where=place,
+            value=column.name,
         )
 
 
@@ -394,7 +417,10 @@ def _check_kind(column: nw.Series[Any], labels: tuple[Any, ...], name: Any, plac
     found, known = ("texts", "numbers") if has_texts else ("numbers", "texts")
     raise DataError(
         f"the column {name!r} of {place} has {found}, but its categories in the training are {known}, such as "
-        f"{labels[0]!r:.100}. Pass the same values as in the training."
+        f"{labels[0]!r:.100}.",
+        remedy="Pass the same values as in the training.",
+        where=place,
+        value=name,
     )
 
 

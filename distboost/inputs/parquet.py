@@ -44,10 +44,10 @@ def parquet_at(url: str | os.PathLike[str], place: str) -> Any:
         return retried(lambda: dataset.dataset(path, filesystem=filesystem, format="parquet"), where)
     except FileNotFoundError as error:
         raise DataError(
-            f"{where}: there is no such file. Pass the path or URL of one, or of a folder."
+            f"{where}: there is no such file.", remedy="Pass the path or URL of one, or of a folder."
         ) from error
     except ArrowInvalid as error:
-        raise DataError(f"{where} cannot be read as Parquet: {error}. Write it again.") from error
+        raise DataError(f"{where} cannot be read as Parquet: {error}.", remedy="Write it again.") from error
 
 
 class ParquetInput(LazyInput):

@@ -38,8 +38,9 @@ class SparseInput(NearInput):
     def source(self, of_features: bool) -> Source:
         if not of_features or self.data.ndim != 2:
             raise DataError(
-                f"{self.place} is a {type(self.data).__name__} of the shape {self.data.shape}. Only features may be sparse, "
-                "of two dimensions: pass ``toarray()`` of it."
+                f"{self.place} is a {type(self.data).__name__} of the shape {self.data.shape}.",
+                remedy="Only features may be sparse, of two dimensions: pass ``toarray()`` of it.",
+                where=self.place,
             )
         return SparseSource(self.data, self.place)
 

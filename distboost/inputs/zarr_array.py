@@ -60,7 +60,7 @@ class ZarrInput(LazyInput):
         if isinstance(data, NoArray):
             raise data.error
         if isinstance(data, zarr.Group):
-            raise DataError(f"{place}: {described_group(data)}")
+            raise DataError(f"{place}: {described_group(data)}", where=place)
         return cls(data, place)
 
     @cached_property
@@ -145,11 +145,12 @@ def at_path(url: str | os.PathLike[str], name: str) -> zarr.Array[Any] | zarr.Gr
         if group is not None and is_encoded(group):
             return encoded(group)
         if group is not None:
-            return NoArray(url, DataError(f"{name}: {described_group(group)}"))
+            return NoArray(url, DataError(f"{name}: {described_group(group)}", where=name))
         if refusal is not None:
             raise StoreError(
-                f"{name}: the metadata of a zarr array at {place} cannot be read: {quoted(refusal)}. Grant this process the "
-                "right to read it, or correct the URL."
+                f"{name}: the metadata of a zarr array at {place} cannot be read: {quoted(refusal)}.",
+                remedy="Grant this process the right to read it, or correct the URL.",
+                where=name,
             ) from refusal
         reason, more = quoted(error), ""
         path = local_path(url)
@@ -158,7 +159,7 @@ def at_path(url: str | os.PathLike[str], name: str) -> zarr.Array[Any] | zarr.Gr
         elif path is not None and path.is_file():
             reason, more = "a file; an array is a folder", " A table is given as a data frame, in Python."
         text = f"there is no zarr array at {place} ({reason}). Pass the path or URL of an array, such as data.zarr/x.{more}"
-        return NoArray(url, DataError(f"{name}: {text}"))
+        return NoArray(url, DataError(f"{name}: {text}", where=name, value=text))
     except Exception as error:
         if not is_damage(error):
             raise
@@ -192,8 +193,11 @@ def attributed(node: zarr.Array[Any] | zarr.Group, shape: tuple[int, ...], place
     n_features = shape[1]
     if not isinstance(names, list) or len(names) != n_features or not all(isinstance(n, str) for n in names):
         raise DataError(
-            f"``{place}``: {owner} {FEATURE_NAMES} is {str(names)!r:.100}, expected a list of {n_features} texts, one for each "
-            "column. Correct it, or remove it."
+            f"``{place}``: {owner} {FEATURE_NAMES} is {str(names)!r:.100}, expected a list of {n_features} texts, one for "
+            "each column.",
+            remedy="Correct it, or remove it.",
+            where=place,
+            value=owner,
         )
     return np.array(names, dtype=object)
 
@@ -222,8 +226,9 @@ def _of_group(array: zarr.Array[Any] | zarr.Group, place: str) -> Any:
         if not is_damage(error):
             raise
         raise StoreError(
-            f"the attributes of the group of ``{place}``, which may name the features, cannot be used ({quoted(error)}). Restore "
-            "them from a copy, or write them again."
+            f"the attributes of the group of ``{place}``, which may name the features, cannot be used ({quoted(error)}).",
+            remedy="Restore them from a copy, or write them again.",
+            where=place,
         ) from error
 
 

@@ -20,7 +20,7 @@ import safetensors
 import safetensors.numpy
 from fsspec.implementations.local import LocalFileSystem
 
-from distboost.errors import ModelFormatError
+from distboost.errors import DistboostError, ModelFormatError
 from distboost.io.filesystems import filesystem_at
 from distboost.io.publishing import file_kind, publish
 from distboost.io.retry import retried
@@ -74,7 +74,8 @@ def decoded(content: bytes, url: str) -> tuple[dict[str, Any], dict[str, np.ndar
         raise ModelFormatError(f"{where} is truncated or damaged: {error}.") from error
     if not intact:
         raise ModelFormatError(
-            f"{where} was altered: its checksum does not match. Copy the file again from where it was saved."
+            f"{where} was altered: its checksum does not match.",
+            remedy="Copy the file again from where it was saved.",
         )
     return header, arrays
 
@@ -88,8 +89,9 @@ def check_version(version: Any, where: str) -> None:
     """Raise ModelFormatError unless this library can read this format version."""
     if type(version) is not int or version not in VERSIONS:
         raise ModelFormatError(
-            f"{where} has format version {version!r:.100}, but this library reads versions 1 to {max(VERSIONS)}. Install the "
-            "version of distboost that wrote it."
+            f"{where} has format version {version!r:.100}, but this library reads versions 1 to {max(VERSIONS)}.",
+            remedy="Install the version of distboost that wrote it.",
+            value=version,
         )
 
 
@@ -102,7 +104,7 @@ def _checksum(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def read(url: str, most: int | None = None, kind: type[Exception] = ModelFormatError) -> bytes:
+def read(url: str, most: int | None = None, kind: type[DistboostError] = ModelFormatError) -> bytes:
     """Read a file; if it has more than `most` bytes, only the first `most` + 1.
 
     Raise IsADirectoryError if a local path is that of a folder, and an error of type `kind` if it is no regular file either.
@@ -118,7 +120,7 @@ def read(url: str, most: int | None = None, kind: type[Exception] = ModelFormatE
 def read_local(
     path: str | os.PathLike[str],
     end: int | None = None,
-    kind: type[Exception] = ModelFormatError,
+    kind: type[DistboostError] = ModelFormatError,
     *,
     start: int = 0,
 ) -> bytes:
@@ -133,8 +135,12 @@ def read_local(
         return file.read(max((found.st_size if end is None else min(end, found.st_size)) - start, 0))
 
 
-def _check_regular(mode: int, path: str | os.PathLike[str], kind: type[Exception]) -> None:
+def _check_regular(mode: int, path: str | os.PathLike[str], kind: type[DistboostError]) -> None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
     if not stat.S_ISREG(mode):
-        raise kind(f"{os.fspath(path)} is {file_kind(mode)}, not a regular file. Pass the path of a file.")
+        raise kind(
+            f"{os.fspath(path)} is {file_kind(mode)}, not a regular file.",
+            remedy="Pass the path of a file.",
+            where=path,
+        )

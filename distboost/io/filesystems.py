@@ -51,8 +51,9 @@ def protocol_needed(url: str | os.PathLike[str]) -> Iterator[None]:
         if not options_for(url):
             raise
         raise DataError(
-            f"{os.fspath(url)!r} cannot be opened with the ``storage_options`` {options_for(url)}: {error}. Pass options that "
-            "its file system accepts."
+            f"{os.fspath(url)!r} cannot be opened with the ``storage_options`` {options_for(url)}: {error}.",
+            remedy="Pass options that its file system accepts.",
+            where=url,
         ) from error
     except (ImportError, ValueError) as error:
         for link in os.fspath(url).split("::"):  # a chain of file systems, such as simplecache::s3://bucket/x
@@ -67,12 +68,15 @@ def _check_protocol(protocol: str, url: str) -> None:
         get_filesystem_class(protocol)
     except ImportError as error:
         raise MissingPackageError(
-            f"{url!r} cannot be opened: {protocol}:// needs {_needed(protocol, error)}"
+            f"{url!r} cannot be opened: {protocol}:// needs {_needed(protocol, error)}",
+            where=url,
+            value=protocol,
         ) from error
     except ValueError as error:
         raise DataError(
-            f"{url!r} cannot be opened: the protocol {protocol}:// is not known. Pass a path, or a URL of a protocol that fsspec "
-            "knows, such as s3://bucket/data.zarr/x."
+            f"{url!r} cannot be opened: the protocol {protocol}:// is not known.",
+            remedy="Pass a path, or a URL of a protocol that fsspec knows, such as s3://bucket/data.zarr/x.",
+            where=url,
         ) from error
 
 

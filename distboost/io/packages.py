@@ -13,5 +13,5 @@ def install_command(extra: str) -> str:
 def missing(what: str, package: str, extra: str) -> MissingPackageError:
     """Return the error of a function that needs a package."""
     return MissingPackageError(
-        f"{what} needs {package}, which is not installed. Run: {install_command(extra)}"
+        f"{what} needs {package}, which is not installed.", remedy=f"Run: {install_command(extra)}"
     )

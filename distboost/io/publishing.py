@@ -73,7 +73,9 @@ def check_folder(path: str) -> None:
         return
     folder = os.path.dirname(os.path.abspath(path))
     if not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
-        raise StoreError(f"cannot write {path}: the folder {folder} does not exist or is read-only.")
+        raise StoreError(
+            f"cannot write {path}: the folder {folder} does not exist or is read-only.", where=path
+        )
     check_replaceable(path)
 
 
@@ -85,7 +87,9 @@ def check_replaceable(path: str | os.PathLike[str]) -> None:
         return
     if not stat.S_ISREG(mode):
         raise StoreError(
-            f"cannot write {os.fspath(path)}: it is {file_kind(mode)}, which is not replaced. Pass the path of a file."
+            f"cannot write {os.fspath(path)}: it is {file_kind(mode)}, which is not replaced.",
+            remedy="Pass the path of a file.",
+            where=path,
         )
 
 

@@ -183,4 +183,4 @@ def _inaccessible(what: What, doing: str, error: Exception) -> StoreError:
         remedy = "Grant this process the right to do that."
     else:
         remedy = "Correct the cause, and start again."
-    return StoreError(f"{text_of(what)} cannot be {doing}: {quoted(error)}. {remedy}")
+    return StoreError(f"{text_of(what)} cannot be {doing}: {quoted(error)}.", remedy=remedy)

@@ -72,8 +72,8 @@ class DurableStore(LocalStore):
         """Raise StoreError if the folder must exist and does not."""
         if self._must_exist and not self.read_only and not self.root.is_dir():
             raise StoreError(
-                f"{self.root} is not visible to {here()}. If that is a worker on another machine, pass a path or URL that all "
-                "workers share."
+                f"{self.root} is not visible to {here()}.",
+                remedy="If that is a worker on another machine, pass a path or URL that all workers share.",
             )
 
     async def set(self, key: str, value: Buffer) -> None:
@@ -203,8 +203,9 @@ def read_array(url: str) -> np.ndarray:
             raise FileNotFoundError(f"it has no chunk {key}")
     except FileNotFoundError as error:
         raise StoreError(
-            f"{url}, which was written before, is not visible to {here()}: {quoted(error)}. Set a place that all workers share: "
-            "``scratch=...``"
+            f"{url}, which was written before, is not visible to {here()}: {quoted(error)}.",
+            remedy="Set a place that all workers share: ``scratch=...``",
+            where=url,
         ) from error
     return retried(lambda: np.asarray(array[:]), url)
 
@@ -242,7 +243,9 @@ def only_writer(url: str) -> Iterator[None]:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError as error:
         raise DataError(
-            f"cannot make the folder {url!r} ({error.strerror}). Choose another place, or remove the file that is in the way."
+            f"cannot make the folder {url!r} ({error.strerror}).",
+            remedy="Choose another place, or remove the file that is in the way.",
+            where=url,
         ) from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -252,7 +255,9 @@ def only_writer(url: str) -> Iterator[None]:
             yield
             return
         raise DataError(
-            f"another process is writing to {url!r} now. Wait for it, or choose another place."
+            f"another process is writing to {url!r} now.",
+            remedy="Wait for it, or choose another place.",
+            where=url,
         ) from error
     try:
         yield
@@ -274,7 +279,9 @@ def create_group(store: Store, url: str, attributes: dict[str, Any]) -> None:
         sync(store.set("zarr.json", content))
     except FileExistsError as error:
         raise DataError(
-            f"another process has begun to write to {url!r}. Wait for it, or choose another place."
+            f"another process has begun to write to {url!r}.",
+            remedy="Wait for it, or choose another place.",
+            where=url,
         ) from error
 
 
@@ -326,8 +333,10 @@ def writing(url: str, needed: int) -> Iterator[None]:
         if isinstance(error, DistboostError) or not isinstance(error, OSError):
             raise
         raise StoreError(
-            f"the store {url!r} cannot be written: {quoted(error)}. Correct the cause and repeat the command, which continues "
-            "with what has been written; or choose another place."
+            f"the store {url!r} cannot be written: {quoted(error)}.",
+            remedy="Correct the cause and repeat the command, which continues with what has been written; or choose another "
+            "place.",
+            where=url,
         ) from error
 
 
@@ -335,8 +344,9 @@ def _no_room(url: str, needed: int) -> StoreError:
     path = local_path(url)
     free = "" if path is None else f", and {_free(path)} are free there"
     return StoreError(
-        f"no room for the store {url!r}: it takes about {needed} bytes in total{free}. Free some space and repeat the command, "
-        "which continues with what has been written; or choose another place."
+        f"no room for the store {url!r}: it takes about {needed} bytes in total{free}.",
+        remedy="Free some space and repeat the command, which continues with what has been written; or choose another place.",
+        where=url,
     )
 
 

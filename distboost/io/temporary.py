@@ -78,8 +78,8 @@ def own(folder: Path) -> None:
         with suppress(OSError):
             release(folder)
         raise StoreError(
-            f"cannot make a folder in {folder.parent}, for data that do not fit in memory ({error.strerror}). "
-            "Set another directory: ``scratch=...``"
+            f"cannot make a folder in {folder.parent}, for data that do not fit in memory ({error.strerror}).",
+            remedy="Set another directory: ``scratch=...``",
         ) from error
 
 

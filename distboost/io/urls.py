@@ -18,6 +18,9 @@ def url_of(value: Any, name: str) -> str:
     found = os.fspath(value) if isinstance(value, str | os.PathLike) else value
     if not isinstance(found, str):
         raise ArgumentError(
-            f"{name} is {value!r:.100}, of type {type(value).__name__}. Pass a path or URL: a text or a pathlib.Path."
+            f"{name} is {value!r:.100}, of type {type(value).__name__}.",
+            remedy="Pass a path or URL: a text or a pathlib.Path.",
+            where=name,
+            value=value,
         )
     return found

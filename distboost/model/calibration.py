@@ -70,10 +70,13 @@ class Calibration:
         method, temperature = given["method"], given["temperature"]
         if method not in METHODS:
             raise ModelFormatError(
-                f"its method of calibration is {method!r:.100}, not {TEMPERATURE!r} or {VECTOR!r}."
+                f"its method of calibration is {method!r:.100}, not {TEMPERATURE!r} or {VECTOR!r}.",
+                value=method,
             )
         if type(temperature) is not float or not 0 < temperature < math.inf:
-            raise ModelFormatError(f"its temperature is {temperature!r:.100}, not a number above 0.")
+            raise ModelFormatError(
+                f"its temperature is {temperature!r:.100}, not a number above 0.", value=temperature
+            )
         if method == TEMPERATURE:
             return cls(method, temperature)
         return cls(method, temperature, *(_numbers(given, name, n_classes) for name in ("scales", "shifts")))
@@ -89,8 +92,10 @@ def check_method(method: str, n_classes: int) -> None:
     """Raise LimitError if there are too many classes for this method of calibration."""
     if method == VECTOR and n_classes > MOST_CLASSES:
         raise LimitError(
-            f"there are {n_classes} classes, but the calibration {VECTOR!r}, which has two numbers for each class, takes at most "
-            f"{MOST_CLASSES}. Use {TEMPERATURE!r}."
+            f"there are {n_classes} classes, but the calibration {VECTOR!r}, which has two numbers for each class, takes at "
+            f"most {MOST_CLASSES}.",
+            remedy=f"Use {TEMPERATURE!r}.",
+            value=n_classes,
         )
 
 
@@ -100,6 +105,6 @@ def _numbers(given: Mapping[str, Any], name: str, n_classes: int) -> tuple[float
     is_list = type(found) is list and len(found) == n_classes
     if not is_list or any(type(value) is not float or not math.isfinite(value) for value in found):
         raise ModelFormatError(
-            f"the {name} of its calibration are {found!r:.100}, not {n_classes} finite numbers."
+            f"the {name} of its calibration are {found!r:.100}, not {n_classes} finite numbers.", value=found
         )
     return tuple(found)

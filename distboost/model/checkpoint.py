@@ -98,7 +98,8 @@ class Manifest(NamedTuple):
             raise
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ModelFormatError(
-                f"{where} is not the manifest of a checkpoint, or it is damaged: {error}. Train again, without ``resume``."
+                f"{where} is not the manifest of a checkpoint, or it is damaged: {error}.",
+                remedy="Train again, without ``resume``.",
             ) from error
 
 
@@ -156,8 +157,9 @@ def read_checkpoint(url: str) -> tuple[dict[str, Any], list[tuple[Segment, dict[
             break
         seen = content
     raise ModelFormatError(
-        f"the checkpoint {url} is incomplete: a segment that its manifest names is missing ({missing}). Train again, without "
-        "resume."
+        f"the checkpoint {url} is incomplete: a segment that its manifest names is missing ({missing}).",
+        remedy="Train again, without resume.",
+        where=url,
     ) from missing
 
 
@@ -165,7 +167,7 @@ def _read(place: str, most: int | None = None) -> bytes:
     try:
         return read(place, most)
     except IsADirectoryError as error:
-        raise ModelFormatError(f"{place} is a folder, not a file of a checkpoint.") from error
+        raise ModelFormatError(f"{place} is a folder, not a file of a checkpoint.", where=place) from error
 
 
 def _arrays(url: str, segment: Segment) -> dict[str, np.ndarray]:
@@ -178,8 +180,10 @@ def _arrays(url: str, segment: Segment) -> dict[str, np.ndarray]:
             else f"more than {segment.n_bytes} bytes"
         )
         raise ModelFormatError(
-            f"{place} ({size}) was truncated or altered: its size and digest are not those in the manifest "
-            f"({segment.n_bytes} bytes). Train again, without ``resume``."
+            f"{place} ({size}) was truncated or altered: its size and digest are not those in the manifest ({segment.n_bytes} "
+            "bytes).",
+            remedy="Train again, without ``resume``.",
+            where=place,
         )
     return decoded(content, place)[1]
 
@@ -223,7 +227,10 @@ class WriteInterval(NamedTuple):
             return cls(None, float(parse_timedelta(every, default=False)))
         except (ValueError, KeyError, IndexError, OverflowError) as error:
             raise DataError(
-                f"``checkpoint_every`` is {every!r}. Set a number of rounds such as 10, or a time as a text such as '30s'."
+                f"``checkpoint_every`` is {every!r}.",
+                remedy="Set a number of rounds such as 10, or a time as a text such as '30s'.",
+                where="checkpoint_every",
+                value=every,
             ) from error
 
     def is_over(self, rounds: int, seconds: float) -> bool:
@@ -284,7 +291,9 @@ class Checkpoint:
         else:
             raise CheckpointError(
                 f"the checkpoint {self.url} is incomplete: in {_WRITINGS} attempts, another program removed its files as soon "
-                "as they were written. Stop that program, or choose another folder."
+                "as they were written.",
+                remedy="Stop that program, or choose another folder.",
+                where=self.url,
             )
         self._segments, self._rounds, self._time = kept, learned.n_rounds, time.monotonic()
         with self._errors_explained("removing old segments"):
@@ -334,8 +343,10 @@ class Checkpoint:
             yield
         except Exception as error:  # an object store's library has errors of its own
             raise CheckpointError(
-                f"cannot write the checkpoint {self.url}: {what}: {_reason(error, self.url)}. The previous checkpoint is intact. "
-                "Correct the cause, then continue from it with ``resume=True``."
+                f"cannot write the checkpoint {self.url}: {what}: {_reason(error, self.url)}. The previous checkpoint is "
+                "intact.",
+                remedy="Correct the cause, then continue from it with ``resume=True``.",
+                where=self.url,
             ) from error
 
     def _leftover_files(self) -> set[str]:

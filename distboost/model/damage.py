@@ -20,7 +20,8 @@ class Requirement:
         """Raise ModelFormatError unless the condition holds; `what` says what is wrong otherwise."""
         if not condition:
             raise ModelFormatError(
-                f"the model's {self.part} are damaged: {what}. Copy the file again from where it was saved."
+                f"the model's {self.part} are damaged: {what}.",
+                remedy="Copy the file again from where it was saved.",
             )
 
     def arrays(self, arrays: Mapping[str, np.ndarray], dtypes: Mapping[str, Any]) -> None:

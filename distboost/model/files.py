@@ -53,7 +53,7 @@ def as_json(name: str, value: Any) -> Any:
         json.dumps(value)
     except TypeError as error:
         raise DataError(
-            f"the parameter {name}={value!r} cannot be stored in a model file: {error}."
+            f"the parameter {name}={value!r} cannot be stored in a model file: {error}.", value=value
         ) from error
     return value
 
@@ -70,7 +70,9 @@ def read_model(url: str) -> Stored:
         except (FileNotFoundError, NotADirectoryError):
             if isinstance(error, IsADirectoryError):
                 what = " It has zarr data, which are no model." if exists(f"{url}/zarr.json") else ""
-                raise ModelFormatError(f"{url} is a folder without a complete checkpoint.{what}") from error
+                raise ModelFormatError(
+                    f"{url} is a folder without a complete checkpoint.{what}", where=url
+                ) from error
             if isinstance(error, FileNotFoundError):
                 raise FileNotFoundError(
                     f"there is no model file and no checkpoint at {url!r}. Pass the path or URL of one that was saved."
@@ -86,10 +88,10 @@ def damage_reported(url: str) -> Iterator[None]:
     try:
         yield
     except ModelFormatError as error:
-        raise ModelFormatError(f"{url}: {error}") from error
+        raise error.of(url) from error
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ModelFormatError(
-            f"{url}: its header is not that of a distboost model: {type(error).__name__}: {error}."
+            f"{url}: its header is not that of a distboost model: {type(error).__name__}: {error}.", where=url
         ) from error
 
 
@@ -104,7 +106,7 @@ def feature_names_of(header: dict[str, Any]) -> np.ndarray | None:
     if names is None:
         return None
     if type(names) is not list or len(names) != n_features or set(map(type, names)) != {str}:
-        raise ModelFormatError(f"its feature names are {names!r:.100}, not {n_features} texts.")
+        raise ModelFormatError(f"its feature names are {names!r:.100}, not {n_features} texts.", value=names)
     return np.array(names, dtype=object)
 
 
@@ -118,7 +120,7 @@ def _classes(header: dict[str, Any]) -> np.ndarray:
 
 def _integer(value: Any, what: str, least: int, most: int) -> int:
     if type(value) is not int or not least <= value <= most:
-        raise ModelFormatError(f"{what} is {value!r:.100}, expected {least} to {most}.")
+        raise ModelFormatError(f"{what} is {value!r:.100}, expected {least} to {most}.", value=value)
     return value
 
 
@@ -130,7 +132,9 @@ def read_learned(stored: Stored, algorithm: Callable[[int], Algorithm]) -> Learn
     ensemble, history = _joined(stored, made, n_features)
     data = header.get("data")  # files of earlier versions have none
     if data is not None and not (type(data) is str and re.fullmatch(r"[0-9a-f]{64}", data)):
-        raise ModelFormatError(f"the digest of its data is {data!r:.100}, not 64 hexadecimal digits.")
+        raise ModelFormatError(
+            f"the digest of its data is {data!r:.100}, not 64 hexadecimal digits.", value=data
+        )
     last_part = parts[-1][1] if parts else {}
     best = _best(ensemble, history, last_part) if BEST in last_part else None
     if "rounds" in header:  # of a checkpoint
@@ -143,9 +147,13 @@ def _joined(stored: Stored, algorithm: Algorithm, n_features: int) -> tuple[Ense
     """Join the ensembles and histories of all parts."""
     header, parts = stored
     if type(header["outcome"]) is not str:
-        raise ModelFormatError(f"its outcome is {header['outcome']!r:.100}, not a text.")
+        raise ModelFormatError(
+            f"its outcome is {header['outcome']!r:.100}, not a text.", value=header["outcome"]
+        )
     if header.get("covers", True) is not True:
-        raise ModelFormatError(f"its entry about covers is {header['covers']!r:.100}, not true.")
+        raise ModelFormatError(
+            f"its entry about covers is {header['covers']!r:.100}, not true.", value=header["covers"]
+        )
     categories = restored_categories(header.get("categories", []), n_features, ModelFormatError)
     ensemble = new_ensemble(algorithm, n_features, categories)
     history = History.of(algorithm.notes, _watch(stored), header["outcome"])
@@ -154,7 +162,9 @@ def _joined(stored: Stored, algorithm: Algorithm, n_features: int) -> tuple[Ense
         n_rounds = _add_histories(history, arrays)
         first, last, kept = (0, n_rounds, 0) if segment is None else (*segment[:2], header["rounds"])
         if n_rounds != last - first or not min(kept, last) <= first + len(part) <= last:
-            raise ModelFormatError(f"its histories have {n_rounds} entries for {len(part)} rounds.")
+            raise ModelFormatError(
+                f"its histories have {n_rounds} entries for {len(part)} rounds.", value=n_rounds
+            )
         ensemble.extend(part)
     ensemble.weight_scale = _weight_scale(header)
     return ensemble, history
@@ -165,7 +175,7 @@ def _weight_scale(header: dict[str, Any]) -> float:
     scale = header.get("weight_scale", 1.0)
     if type(scale) is not float or not 2.0**-900 <= scale <= 2.0**900:
         raise ModelFormatError(
-            f"the scale of its weights is {scale!r:.100}, not a number from 2^-900 to 2^900."
+            f"the scale of its weights is {scale!r:.100}, not a number from 2^-900 to 2^900.", value=scale
         )
     return scale
 
@@ -190,15 +200,17 @@ def _watch(stored: Stored) -> Watch:
     for names in (found.sets, found.metrics):
         if not isinstance(names, list) or set(map(type, names)) - {str} or len(set(names)) < len(names):
             raise ModelFormatError(
-                f"the names of its evaluation are {names!r:.100}, not a list of different texts."
+                f"the names of its evaluation are {names!r:.100}, not a list of different texts.", value=names
             )
     if not found.sets or found.metric not in (LOSS, ERROR, *found.metrics):
         raise ModelFormatError(
-            f"the metric of its evaluation is {found.metric!r:.100}, which it does not have."
+            f"the metric of its evaluation is {found.metric!r:.100}, which it does not have.",
+            value=found.metric,
         )
     if type(found.min_delta) is not float or not 0 <= found.min_delta < np.inf:
         raise ModelFormatError(
-            f"the ``min_delta`` of its evaluation is {found.min_delta!r:.100}, not a number >= 0."
+            f"the ``min_delta`` of its evaluation is {found.min_delta!r:.100}, not a number >= 0.",
+            value=found.min_delta,
         )
     return found._replace(sets=tuple(found.sets), metrics=tuple(found.metrics))
 
@@ -215,7 +227,7 @@ def _add_histories(history: History, arrays: dict[str, np.ndarray]) -> int:
     for name, values in (entries | notes).items():
         if arrays[name].ndim != 1 or arrays[name].dtype != np.float64 or len(arrays[name]) != n_rounds:
             raise ModelFormatError(
-                f"the history {name!r} is not a list of {n_rounds} numbers, one per round."
+                f"the history {name!r} is not a list of {n_rounds} numbers, one per round.", value=name
             )
         values.extend(arrays[name].tolist())
     return n_rounds

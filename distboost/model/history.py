@@ -140,8 +140,8 @@ class History:
         if self.watch.sets and sets != known:
             raise DataError(
                 f"the earlier run was evaluated on {_described(*known)}, this one on {_described(*sets)}. Later rounds have "
-                "changed the earlier ones, so their losses on other sets are not known. Pass the same ``eval_set`` and "
-                "``eval_metric``, or train without ``resume=True``."
+                "changed the earlier ones, so their losses on other sets are not known.",
+                remedy="Pass the same ``eval_set`` and ``eval_metric``, or train without ``resume=True``.",
             )
         n_rounds, ours, theirs = len(self.train_loss), self.series(), earlier.series()
         for name, values in ours.items():

@@ -73,13 +73,19 @@ def _series(model: BoostingClassifier, metric: str) -> dict[str, np.ndarray]:
     """Return the values of each set of rows after each round, by the name of the set."""
     history = model.learned_.history
     if not isinstance(metric, str):
-        raise ArgumentError(f"metric is {metric!r:.100}, expected the name of a metric, or None.")
+        raise ArgumentError(
+            f"metric is {metric!r:.100}, expected the name of a metric, or None.",
+            where="metric",
+            value=metric,
+        )
     own = {LOSS: history.train_loss, ERROR: history.train_error}
     found = {"training": own[metric]} if metric in own else {}
     found |= {name: metrics[metric] for name, metrics in history.evaluations.items() if metric in metrics}
     if not found:
         known = [LOSS, ERROR, *history.watch.metrics]
-        raise DataError(f"the model has no metric {metric!r}. It has {', '.join(map(repr, known))}.")
+        raise DataError(
+            f"the model has no metric {metric!r}. It has {', '.join(map(repr, known))}.", value=metric
+        )
     if not history.n_rounds:
         raise DataError("the model has no rounds, so there is nothing to draw. `outcome_` says why.")
     return {name: np.array(values) for name, values in found.items()}

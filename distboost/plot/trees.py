@@ -56,7 +56,12 @@ def tree(model: BoostingClassifier, tree: int = 0, *, max_depth: int | None = No
     """
     check_fitted(model)
     if max_depth is not None and not (isinstance(max_depth, Integral) and max_depth >= 0):
-        raise DataError(f"max_depth is {max_depth!r:.100}. Pass a depth of 0 or more, or None.")
+        raise DataError(
+            f"max_depth is {max_depth!r:.100}.",
+            remedy="Pass a depth of 0 or more, or None.",
+            where="max_depth",
+            value=max_depth,
+        )
     drawn = Drawing(model, tree, max_depth)
     ax = axes_of(ax, drawn.width, drawn.height)
     drawn.draw(ax)

@@ -66,8 +66,8 @@ class Coding(NamedTuple):
             if limits.min <= min(numbers) and max(numbers) <= limits.max and nodata not in numbers:
                 return cls(classes, np.array(numbers, dtype), nodata)
         raise LimitError(
-            f"no type of a map holds the classes {shown(classes[0])} to {shown(classes[-1])} and a number for missing cells. "
-            "Train on smaller numbers, or on texts."
+            f"no type of a map holds the classes {shown(classes[0])} to {shown(classes[-1])} and a number for missing cells.",
+            remedy="Train on smaller numbers, or on texts.",
         )
 
     def coded(self, labels: np.ndarray) -> np.ndarray:
@@ -130,7 +130,9 @@ def check_cube(cube: CubeInput, n_features: int) -> None:
     """Raise DataError unless a cube has so many features."""
     if cube.n_features != n_features:
         raise DataError(
-            f"{cube.place} has {cube.n_features} features, but the model is expecting {n_features} features as input."
+            f"{cube.place} has {cube.n_features} features, but the model is expecting {n_features} features as input.",
+            where=cube.place,
+            value=cube.n_features,
         )
 
 

@@ -34,12 +34,16 @@ def map_rows(
     if array.ndim != 2:
         raise DataError(
             f"``X`` has {array.ndim} dimensions (its shape is {array.shape}), but the model is expecting 2: rows and "
-            f"{n_features} features. Reshape your data."
+            f"{n_features} features.",
+            remedy="Reshape your data.",
+            where="X",
+            value=array.ndim,
         )
     if array.shape[1] != n_features:
         raise DataError(
             f"``X`` has {array.shape[1]} features (its shape is {array.shape}), but the model is expecting {n_features} "
-            "features as input."
+            "features as input.",
+            where="X",
         )
 
     def apply(block: Any, both: tuple[Any, ...]) -> np.ndarray:

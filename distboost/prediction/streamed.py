@@ -40,7 +40,9 @@ def counted(
 def check_features(shape: tuple[int, ...], place: str, n_features: int) -> None:
     """Raise DataError unless an array of this shape has rows of so many features."""
     if len(shape) != 2 or shape[1] != n_features:
-        raise DataError(f"{place} has shape {shape}, but the model expects rows of {n_features} features.")
+        raise DataError(
+            f"{place} has shape {shape}, but the model expects rows of {n_features} features.", where=place
+        )
 
 
 def rows_per_task(source: Source) -> int:

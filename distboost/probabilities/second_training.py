@@ -214,8 +214,8 @@ class SecondTraining:
             if settings.calibration != "auto":
                 raise
             warn_user(
-                f"the probabilities are not calibrated: in the second training, {error.marked} Pass ``eval_set=(X, y)``, or "
-                "``calibration=None``."
+                f"the probabilities are not calibrated: in the second training, {error.args[0].marked} Pass ``eval_set=(X, y)``, "
+                "or ``calibration=None``."
             )
             return learned
         share = shown.repetition.share_left_out(shown.extent.learn)
@@ -227,7 +227,9 @@ class SecondTraining:
                 return learned
             raise DataError(
                 f"``calibration={settings.calibration!r}`` needs rows to leave out of a second training, but there are only "
-                f"{counts.n_rows} rows. Pass ``eval_set=(X, y)``, or ``calibration=None``."
+                f"{counts.n_rows} rows.",
+                remedy="Pass ``eval_set=(X, y)``, or ``calibration=None``.",
+                value=settings.calibration,
             )
         if share < 1:
             (F,) = _scores(self._training, shown.contents, [learned.ensemble])

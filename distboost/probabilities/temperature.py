@@ -128,7 +128,8 @@ def fit_temperature(sums: Callable[[TemperatureSums], np.ndarray]) -> tuple[floa
         rows, expected = _numbers(sums(TemperatureSums(tuple(math.exp(log) for log in new))))
         if not rows.n_rows:
             raise DataError(
-                "all rows have weight 0, so no rows are left to calibrate on. Set a weight above 0 for some."
+                "all rows have weight 0, so no rows are left to calibrate on.",
+                remedy="Set a weight above 0 for some.",
             )
         wanted = (1 - rows.smoothing) * rows.own + rows.smoothing * rows.mean
         known |= {log: found - wanted for log, found in zip(new, expected, strict=True)}

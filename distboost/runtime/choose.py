@@ -126,8 +126,10 @@ def _connected(address: Any) -> Iterator[Client]:
         Exception
     ) as error:  # an address that is none, or a server that is no scheduler, may cause any error
         raise ClusterError(
-            f"client is {address!r}, but no Dask scheduler answers there ({quoted(error)}). Pass the address of one, such as "
-            "'tcp://host:8786', or a connected client: distributed.Client(...)."
+            f"client is {address!r}, but no Dask scheduler answers there ({quoted(error)}).",
+            remedy="Pass the address of one, such as 'tcp://host:8786', or a connected client: distributed.Client(...).",
+            where="client",
+            value=address,
         ) from error
     with client:
         yield client

@@ -348,8 +348,10 @@ def _check_weights(counts: Sequence[RowCounts]) -> None:
     for count in counts:
         if count.n_rows and not count.weight_units:
             raise LimitError(
-                f"the weights of {count.n_rows} rows are so far below the largest weight of the training rows that their sum is "
-                "rounded to 0. Choose weights that differ less, or set the weights of these rows to 0."
+                f"the weights of {count.n_rows} rows are so far below the largest weight of the training rows that their sum "
+                "is rounded to 0.",
+                remedy="Choose weights that differ less, or set the weights of these rows to 0.",
+                value=count.n_rows,
             )
 
 

@@ -144,15 +144,18 @@ class Groups(NamedTuple):
         are_tiles = isinstance(self.given, str) and self.given == TILES
         if are_tiles != (self.tile_size is not None):
             raise DataError(
-                f"``groups={self.given!r:.100}`` and ``tile_size={self.tile_size!r}``. Pass both for folds of tiles, such as "
-                "``groups='tiles'`` and ``tile_size=64``, or no tile_size."
+                f"``groups={self.given!r:.100}`` and ``tile_size={self.tile_size!r}``.",
+                remedy="Pass both for folds of tiles, such as ``groups='tiles'`` and ``tile_size=64``, or no tile_size.",
+                value=self.given,
             )
         if not are_tiles:
             return None if self.given is None else adapter_of(self.given, "groups").column()
         cells = data.cells if isinstance(data, RawDataset) else None
         if cells is None:
             raise DataError(
-                "``groups='tiles'``, but the rows are not the cells of a cube. Pass a cube as ``X``, or one group for each row."
+                "``groups='tiles'``, but the rows are not the cells of a cube.",
+                remedy="Pass a cube as ``X``, or one group for each row.",
+                where="groups",
             )
         return ArraySource(cells.tiles(self._sizes(cells)), "groups")
 
@@ -167,8 +170,10 @@ class Groups(NamedTuple):
             or not all(isinstance(n, int | np.integer) and n > 0 for n in found.values())
         ):
             raise DataError(
-                f"``tile_size`` is {size!r:.100}, expected a whole number of at least 1, or such numbers by dimension: the cube "
-                f"has {', '.join(lengths)}."
+                f"``tile_size`` is {size!r:.100}, expected a whole number of at least 1, or such numbers by dimension: the "
+                f"cube has {', '.join(lengths)}.",
+                where="tile_size",
+                value=size,
             )
         return [int(found.get(dim, length)) for dim, length in lengths.items()]
 
@@ -273,10 +278,16 @@ def opened(
 def check_folds(n_folds: int, seed: int) -> None:
     """Raise DataError unless rows can be divided into so many folds, by this seed."""
     if not (isinstance(n_folds, Integral) and 2 <= n_folds <= MOST_FOLDS):
-        raise DataError(f"folds is {n_folds!r}, expected a whole number from 2 to {MOST_FOLDS}.")
+        raise DataError(
+            f"folds is {n_folds!r}, expected a whole number from 2 to {MOST_FOLDS}.",
+            where="folds",
+            value=n_folds,
+        )
     if not isinstance(seed, Integral):
         raise DataError(
-            f"``random_state`` is {seed!r}, expected a whole number: equal calls give equal folds."
+            f"``random_state`` is {seed!r}, expected a whole number: equal calls give equal folds.",
+            where="random_state",
+            value=seed,
         )
 
 
@@ -287,11 +298,11 @@ def check_estimator(estimator: Any) -> None:
     check_methods(estimator, "this function", "Use that of sklearn.model_selection, which calls them.")
     if estimator.early_stopping_rounds is not None:
         raise DataError(
-            f"``early_stopping_rounds={estimator.early_stopping_rounds}``, but the only other rows are those to judge by. "
-            "Pass ``early_stopping_rounds=None``, and choose the number of rounds by the results."
+            f"``early_stopping_rounds={estimator.early_stopping_rounds}``, but the only other rows are those to judge by.",
+            remedy="Pass ``early_stopping_rounds=None``, and choose the number of rounds by the results.",
         )
     if estimator.validation_fraction is not None:
         raise DataError(
-            f"``validation_fraction={estimator.validation_fraction}``, but the rows to judge by are those of the folds. Pass "
-            "``validation_fraction=None``."
+            f"``validation_fraction={estimator.validation_fraction}``, but the rows to judge by are those of the folds.",
+            remedy="Pass ``validation_fraction=None``.",
         )

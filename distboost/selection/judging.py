@@ -70,11 +70,18 @@ def numbers_of(names: Any) -> dict[str, str]:
     """Return the group of each metric; raise DataError unless all are numbers."""
     groups = chosen(names, NUMBERS)
     if not groups:
-        raise DataError("``metrics`` is empty. Pass the names of some metrics, or None for the default.")
+        raise DataError(
+            "``metrics`` is empty.",
+            remedy="Pass the names of some metrics, or None for the default.",
+            where="metrics",
+        )
     for name in groups:
         if name not in NUMBERS:
             raise DataError(
-                f"``metrics`` has {name!r}, which is not a number. Pass some of {', '.join(NUMBERS)}."
+                f"``metrics`` has {name!r}, which is not a number.",
+                remedy=f"Pass some of {', '.join(NUMBERS)}.",
+                where="metrics",
+                value=name,
             )
     return groups
 
@@ -90,7 +97,9 @@ class Scoring(NamedTuple):
         """Return the scoring of this name, as scikit-learn names it; raise DataError if there is none."""
         known = {f"neg_{m}" if m in LOSSES else m: cls(m, -1 if m in LOSSES else 1) for m in NUMBERS}
         if not isinstance(name, str) or name not in known:
-            raise DataError(f"``scoring`` is {name!r}, expected one of {', '.join(known)}.")
+            raise DataError(
+                f"``scoring`` is {name!r}, expected one of {', '.join(known)}.", where="scoring", value=name
+            )
         return known[name]
 
 

@@ -98,7 +98,9 @@ def _parsed(line: bytes, place: str) -> tuple[str, Result]:
             raise TypeError("a field has another type")
     except (ValueError, KeyError, TypeError) as error:
         raise CheckpointError(
-            f"{place} is not a result of a search ({type(error).__name__}: {error}). Remove this line, or choose another folder."
+            f"{place} is not a result of a search ({type(error).__name__}: {error}).",
+            remedy="Remove this line, or choose another folder.",
+            where=place,
         ) from error
     return key, result
 

@@ -34,7 +34,11 @@ def rungs_of(n_settings: int, halving: int | None) -> list[Rung]:
     if halving is None:
         return [Rung(n_settings, 1)]
     if not (isinstance(halving, int) and halving >= 2):
-        raise DataError(f"``halving`` is {halving!r}, expected a whole number of at least 2, or None.")
+        raise DataError(
+            f"``halving`` is {halving!r}, expected a whole number of at least 2, or None.",
+            where="halving",
+            value=halving,
+        )
     left = [n_settings]
     while left[-1] > halving:
         left.append(math.ceil(left[-1] / halving))
@@ -47,5 +51,7 @@ def check_halving(models: Sequence[CommonParameters]) -> None:
         if "n_estimators" in algorithm_of(model, 2).fixed_parameters:
             raise DataError(
                 f"``halving`` trains few rounds first, but ``{type(model).__name__}`` with these parameters depends on the "
-                "number of all rounds. ``no_halving|Set halving=None``."
+                "number of all rounds.",
+                remedy="``no_halving|Set halving=None``.",
+                where="halving",
             )

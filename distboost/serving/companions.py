@@ -50,14 +50,18 @@ class CsvSheet:
         lines = [line for line in csv.reader(io.StringIO(text, newline=""), strict=True) if line]
         if not lines:
             raise DataError(
-                f"{path} is empty. Pass a CSV file with the names of its columns in the first line."
+                f"{path} is empty.",
+                remedy="Pass a CSV file with the names of its columns in the first line.",
+                where=path,
             )
         self.names, *self._lines = lines
         _check_rows(path, len(self._lines), n_rows)
         for number, line in enumerate(self._lines):
             if len(line) != len(self.names):
                 raise DataError(
-                    f"{path} has {len(line)} values for row {number}, but {len(self.names)} columns. Quote texts with commas."
+                    f"{path} has {len(line)} values for row {number}, but {len(self.names)} columns.",
+                    remedy="Quote texts with commas.",
+                    where=path,
                 )
 
     def texts(self, row: int) -> Sequence[Any]:
@@ -91,21 +95,26 @@ class ParquetSheet:
 def _check_rows(path: str, found: int, n_rows: int) -> None:
     if found != n_rows:
         raise DataError(
-            f"{path} has {found} rows, but the pool has {n_rows}. Pass one line for each row, in the same order."
+            f"{path} has {found} rows, but the pool has {n_rows}.",
+            remedy="Pass one line for each row, in the same order.",
+            where=path,
+            value=found,
         )
 
 
 def companion_at(path: str, n_rows: int) -> Companion:
     """Return the columns of a Parquet or CSV file."""
     if local_path(path) is None or not os.path.isfile(path):
-        raise DataError(f"there is no file {path!r} on this machine. Pass a CSV or Parquet file.")
+        raise DataError(
+            f"there is no file {path!r} on this machine.", remedy="Pass a CSV or Parquet file.", where=path
+        )
     try:
         return ParquetSheet(path, n_rows) if is_parquet(path) else CsvSheet(path, n_rows)
     except (csv.Error, UnicodeDecodeError, ValueError) as error:
         if isinstance(error, DataError):
             raise
         raise DataError(
-            f"{path} cannot be read as {'Parquet' if is_parquet(path) else 'CSV'}: {error}"
+            f"{path} cannot be read as {'Parquet' if is_parquet(path) else 'CSV'}: {error}", where=path
         ) from error
 
 
@@ -158,14 +167,19 @@ class Images:
             self.shape = tuple(int(side) for side in of_values.groups(default="1"))
             if np.prod(self.shape) != n_features:
                 raise DataError(
-                    f"an image of {given} has {np.prod(self.shape)} values, but rows have {n_features}. Pass their shape."
+                    f"an image of {given} has {np.prod(self.shape)} values, but rows have {n_features}.",
+                    remedy="Pass their shape.",
+                    value=given,
                 )
             return
         self._source = adapter_of(given, "image").source(True)
         shape = self._source.shape
         if len(shape) not in (3, 4) or shape[0] != n_rows or shape[3:] not in ((), (1,), (3,)):
             raise DataError(
-                f"{self._source.place} has the shape {shape}, expected ({n_rows}, height, width) or ({n_rows}, height, width, 3)."
+                f"{self._source.place} has the shape {shape}, expected ({n_rows}, height, width) or ({n_rows}, height, width, "
+                "3).",
+                where=self._source.place,
+                value=shape,
             )
         self.shape = (*shape[1:3], *(shape[3:] or (1,)))
         self._high, self._low = (255.0, 0.0) if self._source.dtype.kind in "iu" else (1.0, 0.0)

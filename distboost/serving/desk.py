@@ -144,7 +144,9 @@ class Desk:
         for row in rows:
             if (told := ledger.labelled.get(row, label)) != label:
                 raise DataError(
-                    f"row {row} was labelled {told!r}{said(ledger.last(row))}. Open it in the list of answers to correct it."
+                    f"row {row} was labelled {told!r}{said(ledger.last(row))}.",
+                    remedy="Open it in the list of answers to correct it.",
+                    value=told,
                 )
 
     def _parsed(self, text: str) -> Any:

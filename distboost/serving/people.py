@@ -23,10 +23,12 @@ def tokens_of(path: str, people: Sequence[str]) -> dict[str, str]:
     for name in people:
         if not is_person(name):
             raise DataError(
-                f"{name!r:.100} is no name of a person. Pass names in one line, separated by commas."
+                f"{name!r:.100} is no name of a person.",
+                remedy="Pass names in one line, separated by commas.",
+                where=name,
             )
     if len(set(people)) < len(people) or not people:
-        raise DataError(f"the people are {', '.join(people) or 'nobody'}. Name each person once.")
+        raise DataError(f"the people are {', '.join(people) or 'nobody'}.", remedy="Name each person once.")
     known = _read(path)
     tokens = {name: known.get(name) or secrets.token_urlsafe(TOKEN_BYTES) for name in people}
     if not tokens.items() <= known.items():
@@ -46,11 +48,13 @@ def _read(path: str) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except ValueError as error:
-        raise StoreError(f"{path} has no tokens: {error}. Remove it; everybody gets a new one.") from error
+        raise StoreError(
+            f"{path} has no tokens: {error}.", remedy="Remove it; everybody gets a new one.", where=path
+        ) from error
     if type(known) is not dict or not all(
         type(token) is str and len(token) > TOKEN_BYTES for token in known.values()
     ):
-        raise StoreError(f"{path} has no tokens. Remove it; everybody gets a new one.")
+        raise StoreError(f"{path} has no tokens.", remedy="Remove it; everybody gets a new one.", where=path)
     return known
 
 

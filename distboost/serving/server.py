@@ -370,7 +370,7 @@ async def _serve(service: Service, port: int, host: str, ready: Callable[[dict[s
         listening = create_server((host, port), family=AF_INET6 if ":" in host else AF_INET, backlog=128)
     except OSError as error:
         raise DataError(
-            f"the page cannot be served at {host}:{port}: {error.strerror}. Pass another port."
+            f"the page cannot be served at {host}:{port}: {error.strerror}.", remedy="Pass another port."
         ) from error
     listening.setblocking(False)
     server.add_socket(listening)

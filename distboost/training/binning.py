@@ -125,14 +125,15 @@ def bin(
     limit, place = parse_limit(memory_limit), url_of(out, "out")
     if y is None:
         raise DataError(
-            "``y`` is None: pass one label per row. A binned store has the labels that its rows are trained on."
+            "``y`` is None: pass one label per row. A binned store has the labels that its rows are trained on.",
+            where="y",
         )
     with options.storage_options(storage_options):
         x = adapter_of(X, "X", feature_dim).coded(categorical_features)
         if x.labels and keep_values:
             raise DataError(
-                f"feature {min(x.labels)} has labels, and ``keep_values`` stores numbers. Leave out ``keep_values``, or pass "
-                "codes instead of labels."
+                f"feature {min(x.labels)} has labels, and ``keep_values`` stores numbers.",
+                remedy="Leave out ``keep_values``, or pass codes instead of labels.",
             )
         reading = CubeReading(client, None, limit, None, nodata, missing_chunks, verbose)
         data = labelled_rows(x, y, sample_weight, reading)
@@ -166,7 +167,8 @@ def _for_binning(limit: int, data: RawDataset, max_bins: int, work: TaskRunner, 
     if limit < least:
         raise LimitError(
             f"``memory_limit`` is {megabytes(limit)} per process, but reading and binning {data.place} takes "
-            f"{megabytes_up(least)}, libraries included. Raise the limit to that, or rechunk the arrays into smaller chunks: "
-            f"{data.largest_chunk()}."
+            f"{megabytes_up(least)}, libraries included.",
+            remedy=f"Raise the limit to that, or rechunk the arrays into smaller chunks: {data.largest_chunk()}.",
+            where="memory_limit",
         )
     return limit - libraries

@@ -97,7 +97,9 @@ def labelled_of(cube: CubeInput, y: Any, weights: Any, reading: CubeReading, pre
         positions, found = reader.labels(labels.source, labels.slot(cube.dims).axes, marks)
         if not len(positions):
             raise DataError(
-                f"no cell of {labels.place} has a label: all are missing{_or(marks)}. Label some cells of at least 2 classes."
+                f"no cell of {labels.place} has a label: all are missing{_or(marks)}.",
+                remedy="Label some cells of at least 2 classes.",
+                where=labels.place,
             )
         table = reader.gathered(positions, [one.source for one in cube.rasters], cube.slots, cube.dtype)
         w = None
@@ -196,8 +198,9 @@ class _Reader:
             if libraries + memory > limit:
                 raise LimitError(
                     f"``memory_limit`` is {megabytes(limit)} per process, but reading a tile of {self.place} takes "
-                    f"{megabytes_up(libraries + memory)}, libraries included. Raise the limit to that, or rechunk into smaller "
-                    "tiles."
+                    f"{megabytes_up(libraries + memory)}, libraries included.",
+                    remedy="Raise the limit to that, or rechunk into smaller tiles.",
+                    where="memory_limit",
                 )
             n_threads = min(n_threads, (limit - libraries) // memory)
         return self.work.each(function, calls, n_threads)

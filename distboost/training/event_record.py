@@ -56,12 +56,15 @@ def logged(url: str, digest: str) -> Logged:
         return found
     if not others:
         raise DataError(
-            f"{url} has no line of a model that was fitted: the training has not ended, or an error ended it. Pass the log of "
-            "one that has a model."
+            f"{url} has no line of a model that was fitted: the training has not ended, or an error ended it.",
+            remedy="Pass the log of one that has a model.",
+            where=url,
         )
     raise DataError(
         f"{url} is the log of another model, with SHA-256 {' or '.join(visible(one) for one in others[-3:])}; this one has "
-        f"{digest}. Pass the log of its own run. To calibrate or to resume makes another model."
+        f"{digest}.",
+        remedy="Pass the log of its own run. To calibrate or to resume makes another model.",
+        where=url,
     )
 
 
@@ -90,8 +93,9 @@ def _trainings(url: str) -> Iterator[tuple[str, Logged]]:
                 del underway[training]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise DataError(
-                f"line {number + 1} of {url} is no event of a run ({type(error).__name__}: {error}). Remove the line, or "
-                "pass the log of a training run."
+                f"line {number + 1} of {url} is no event of a run ({type(error).__name__}: {error}).",
+                remedy="Remove the line, or pass the log of a training run.",
+                where=url,
             ) from error
 
 
@@ -104,7 +108,9 @@ def _content(url: str) -> bytes:
         return read(url)
     except FileNotFoundError:
         raise DataError(
-            f"there is no log of events at {url}. Pass the file that ``EventLog`` has written."
+            f"there is no log of events at {url}.",
+            remedy="Pass the file that ``EventLog`` has written.",
+            where=url,
         ) from None
 
 

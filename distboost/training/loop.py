@@ -182,8 +182,9 @@ def _check_growth(losses: Losses, round: int, learning_rate: float) -> None:
     if largest > LARGEST_LOSS:
         raise LimitError(
             f"after round {round} the loss of the training rows is e^{largest:.0f}, above the limit e^{LARGEST_LOSS:.0f}: the "
-            "steps overshoot and diverge. Set smaller alphas or a smaller eta where these are the steps, else a smaller "
-            f"``learning_rate`` than {learning_rate}."
+            "steps overshoot and diverge.",
+            remedy="Set smaller alphas or a smaller eta where these are the steps, else a smaller ``learning_rate`` than "
+            f"{learning_rate}.",
         )
 
 

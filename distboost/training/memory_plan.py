@@ -113,7 +113,10 @@ def parse_limit(given: int | str | None) -> int | None:
             raise ValueError("a process needs memory")
     except ValueError as error:
         raise LimitError(
-            f"``memory_limit`` is {given!r}. Set a number of bytes, or a text such as '2GB'."
+            f"``memory_limit`` is {given!r}.",
+            remedy="Set a number of bytes, or a text such as '2GB'.",
+            where="memory_limit",
+            value=given,
         ) from error
     return limit
 
@@ -318,22 +321,25 @@ def _rows_refused(
             remedy += ", and raise ``memory_limit`` to that"
     if needs.reading > needs.training:
         return LimitError(
-            f"{begun}, but reading and binning the arrays take {megabytes(enough)}, libraries included, even for as few rows at "
-            f"a time as their chunks allow. {remedy}, or rechunk the arrays into smaller chunks."
+            f"{begun}, but reading and binning the arrays take {megabytes(enough)}, libraries included, even for as few rows "
+            "at a time as their chunks allow.",
+            remedy=f"{remedy}, or rechunk the arrays into smaller chunks.",
         )
     classes, more = (" at least", " or more") if task.may_have_more_classes else ("", "")
     stays = ", even if all rows stream from disk" if needs.streams else ""
     return LimitError(
         f"{begun}, but {task.n_rows} rows of {task.n_features} features and{classes} {task.algorithm.n_classes} classes take "
-        f"{megabytes(enough)}{more} with {task.algorithm.name}, libraries included{stays}. {remedy}{more}, or "
-        f"{_how_to_save(task)}. `distboost plan` shows what takes the memory."
+        f"{megabytes(enough)}{more} with {task.algorithm.name}, libraries included{stays}.",
+        remedy=f"{remedy}{more}, or {_how_to_save(task)}. `distboost plan` shows what takes the memory.",
     )
 
 
 def _leader_refused(limit: int, needed: int) -> LimitError:
     return LimitError(
         f"``memory_limit`` is {megabytes(limit)} per process, but ``caller|the process that calls fit`` takes "
-        f"{megabytes_up(needed)}. Raise the limit to that. `distboost plan` shows what takes the memory."
+        f"{megabytes_up(needed)}.",
+        remedy="Raise the limit to that. `distboost plan` shows what takes the memory.",
+        where="memory_limit",
     )
 
 

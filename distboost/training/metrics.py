@@ -45,15 +45,18 @@ class Custom:
         found = np.asarray(self.function(labels, _probabilities(self.algorithm, scores)))
         if found.shape != labels.shape or found.dtype.kind not in "biuf":
             raise DataError(
-                f"``eval_metric`` {self.name} returned values of shape {found.shape} and dtype {found.dtype} for {len(labels)} "
-                "rows. Return one number for each row: their weighted mean is the metric."
+                f"``eval_metric`` {self.name} returned values of shape {found.shape} and dtype {found.dtype} for "
+                f"{len(labels)} rows.",
+                remedy="Return one number for each row: their weighted mean is the metric.",
+                where="eval_metric",
             )
         values = found.astype(np.float64)
         bad = ~(np.abs(values) < LARGEST)
         if bad.any():
             raise DataError(
-                f"``eval_metric`` {self.name} returned {values[bad][0]} for a row. Return finite numbers below {LARGEST:.0f} in "
-                "size."
+                f"``eval_metric`` {self.name} returned {values[bad][0]} for a row.",
+                remedy=f"Return finite numbers below {LARGEST:.0f} in size.",
+                where="eval_metric",
             )
         return values
 
@@ -76,7 +79,9 @@ def metric_name(wanted: str | MetricFunction) -> str:
     name = str(getattr(wanted, "__name__", type(wanted).__name__))
     if name in (LOSS, ERROR, LOG_LOSS):
         raise DataError(
-            f"``eval_metric`` is a function named {name!r}, which is also the name of a metric of distboost. Rename the "
-            f"function, or pass the text {name!r}."
+            f"``eval_metric`` is a function named {name!r}, which is also the name of a metric of distboost.",
+            remedy=f"Rename the function, or pass the text {name!r}.",
+            where="eval_metric",
+            value=name,
         )
     return name

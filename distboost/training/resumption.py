@@ -48,8 +48,8 @@ class Resumption(NamedTuple):
         if profile.n_features != n_features or not np.array_equal(profile.classes, classes):
             raise DataError(
                 f"the model was trained on {n_features} features and the classes {classes.tolist()}, but the data have "
-                f"{profile.n_features} features and the classes {profile.classes.tolist()}. "
-                "With ``resume=True``, pass the data that the model was trained on."
+                f"{profile.n_features} features and the classes {profile.classes.tolist()}.",
+                remedy="With ``resume=True``, pass the data that the model was trained on.",
             )
 
     def adopted(self, profile: Profile) -> Profile:
@@ -61,8 +61,8 @@ class Resumption(NamedTuple):
         known = self.earlier.ensemble.categories
         if known.keys() != profile.categories.keys():
             raise DataError(
-                f"the features {sorted(known)} have categories in the model, but {sorted(profile.categories)} in the data. Pass "
-                "the same ``categorical_features``, or train without ``resume=True``."
+                f"the features {sorted(known)} have categories in the model, but {sorted(profile.categories)} in the data.",
+                remedy="Pass the same ``categorical_features``, or train without ``resume=True``.",
             )
         if self.scores is None or not known:
             return profile
@@ -78,8 +78,9 @@ class Resumption(NamedTuple):
         before = self.earlier.history.watch
         if before.sets and watch.sets and before.metric != watch.metric:
             raise DataError(
-                f"the earlier run had the ``eval_metric`` {before.metric!r}, not {watch.metric!r}. Pass the same one, or train "
-                "without ``resume=True``."
+                f"the earlier run had the ``eval_metric`` {before.metric!r}, not {watch.metric!r}.",
+                remedy="Pass the same one, or train without ``resume=True``.",
+                value=before.metric,
             )
 
     def joined_digest(self, data: str) -> str:
@@ -93,7 +94,9 @@ class Resumption(NamedTuple):
         if known not in (None, data):
             raise DataError(
                 f"the rows are not those that the model was trained on (their digest is {data:.12}, not {known:.12}): values, "
-                "labels, weights or the order of rows differ. Pass the same data, or train without ``resume=True``."
+                "labels, weights or the order of rows differ.",
+                remedy="Pass the same data, or train without ``resume=True``.",
+                value=data,
             )
         return data
 

@@ -31,15 +31,19 @@ def check_computable(K: int, n_rounds: int, gamma: float) -> None:
     """
     if not 0.0 <= gamma < 1.0:
         raise LimitError(
-            f"edge is {gamma!r}: the potentials of ``strategy='os-zero-one'`` need 0 <= edge < 1. Set an edge over random "
-            "that the weak learner can keep up, such as 0.1."
+            f"edge is {gamma!r}: the potentials of ``strategy='os-zero-one'`` need 0 <= edge < 1.",
+            remedy="Set an edge over random that the weak learner can keep up, such as 0.1.",
+            where="edge",
+            value=gamma,
         )
     if K * n_rounds**3 > MAX_WORK:
         most = max(T for T in range(1001) if K * T**3 <= MAX_WORK)
         raise LimitError(
-            f"``n_estimators`` is {n_rounds} with {K} classes: the potentials of ``strategy='os-zero-one'`` are computed for at "
-            f"most {most} rounds there (classes * rounds^3 <= {MAX_WORK:.0e}). Use fewer rounds, or "
-            "``strategy='os-exponential'``."
+            f"``n_estimators`` is {n_rounds} with {K} classes: the potentials of ``strategy='os-zero-one'`` are computed for "
+            f"at most {most} rounds there (classes * rounds^3 <= {MAX_WORK:.0e}).",
+            remedy="Use fewer rounds, or ``strategy='os-exponential'``.",
+            where="n_estimators",
+            value=n_rounds,
         )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from click.testing import CliRunner
 
 from distboost.cli import main
+from tests.failing import error_of
 
 SMALL = (
     "--algorithm",
@@ -32,12 +33,11 @@ def run(*arguments: object) -> str:
 
 
 def fail(*arguments: object, code: int = 1) -> str:
-    """The error of a command that fails: one line."""
+    """The error of a command that fails."""
     result = CliRunner().invoke(main, ["active", *map(str, arguments)])
     assert result.exit_code == code, result.output
     assert "Traceback" not in result.output
-    assert result.stderr.splitlines()[-1].startswith("Error: ")
-    return result.stderr.splitlines()[-1]
+    return error_of(result.stderr)
 
 
 def sheet(path: Path) -> list[list[str]]:

@@ -78,12 +78,13 @@ class AdaBoostECC(Algorithm):
         μ = np.asarray(self.colorings)
         if μ.ndim != 2 or μ.shape[1] != self.n_classes or len(μ) < self.n_estimators:
             raise DataError(
-                f"colorings has shape {μ.shape}, expected ({self.n_estimators}, {self.n_classes}). Pass a row for each round and "
-                "a column for each class."
+                f"colorings has shape {μ.shape}, expected ({self.n_estimators}, {self.n_classes}).",
+                remedy="Pass a row for each round and a column for each class.",
             )
         if not np.isin(μ, (-1, 1)).all() or (np.abs(μ.sum(axis=1)) == self.n_classes).any():
             raise DataError(
-                "colorings has a row without -1 or +1, or another number. Pass -1 and +1, and both in every row."
+                "colorings has a row without -1 or +1, or another number.",
+                remedy="Pass -1 and +1, and both in every row.",
             )
 
     @property

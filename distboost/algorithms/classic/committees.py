@@ -139,8 +139,10 @@ def check_columns(n_columns: int, name: str) -> None:
     """Raise LimitError if a code has too many columns, each of which takes a tree in each round and a score of each row."""
     if n_columns > MOST_COLUMNS:
         raise LimitError(
-            f"{name} needs {n_columns:,} trees in each round; the limit is {MOST_COLUMNS:,}. Use "
-            "``OneVsAllAdaBoostClassifier``, ``AdaBoostECCClassifier`` or ``OutputCodeClassifier`` with ``code='random'``."
+            f"{name} needs {n_columns:,} trees in each round; the limit is {MOST_COLUMNS:,}.",
+            remedy="Use ``OneVsAllAdaBoostClassifier``, ``AdaBoostECCClassifier`` or ``OutputCodeClassifier`` with "
+            "``code='random'``.",
+            where=name,
         )
 
 

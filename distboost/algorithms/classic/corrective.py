@@ -36,8 +36,10 @@ class TotallyCorrective:
         for name in ("learning_rate", "subsample"):
             if getattr(self, name) != 1.0:
                 raise DataError(
-                    f"``{name}`` is {getattr(self, name)}, but {type(self).__name__} computes all coefficients from all rows in "
-                    "every round. Set it to 1, or use ``StagewiseBoostClassifier``."
+                    f"``{name}`` is {getattr(self, name)}, but {type(self).__name__} computes all coefficients from all rows "
+                    "in every round.",
+                    remedy="Set it to 1, or use ``StagewiseBoostClassifier``.",
+                    where=name,
                 )
 
     def on_steps(self, steps: Sequence[Any]) -> None:

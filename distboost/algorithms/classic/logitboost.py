@@ -118,8 +118,9 @@ class AOSOLogitBoost(LogitBoost):
         super().__post_init__()
         if self.n_classes > self.most_classes:
             raise LimitError(
-                f"AOSO-LogitBoost with {self.n_classes} classes needs a sum for each pair of classes in each bin; the limit is "
-                f"{self.most_classes} classes. Use ``LogitBoostClassifier``, or ``GDMCBoostClassifier`` with ``loss='softmax'``."
+                f"AOSO-LogitBoost with {self.n_classes} classes needs a sum for each pair of classes in each bin; the limit "
+                f"is {self.most_classes} classes.",
+                remedy="Use ``LogitBoostClassifier``, or ``GDMCBoostClassifier`` with ``loss='softmax'``.",
             )
 
     @property

@@ -133,11 +133,13 @@ class OutputCode(Coded):
         code = self.weighting.code
         if len(code) != self.n_classes:
             raise DataError(
-                f"code has {len(code)} rows, and there are {self.n_classes} classes. Pass a row for each class."
+                f"code has {len(code)} rows, and there are {self.n_classes} classes.",
+                remedy="Pass a row for each class.",
             )
         if len(np.unique(code, axis=0)) < self.n_classes:
             raise DataError(
-                "code has two equal rows, whose classes it cannot tell apart. Pass a different row for each class."
+                "code has two equal rows, whose classes it cannot tell apart.",
+                remedy="Pass a different row for each class.",
             )
 
 
@@ -166,10 +168,13 @@ def matrix_of(code: Any) -> np.ndarray:
     try:
         matrix = np.asarray(code, np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"code is no matrix of numbers: {error}. Pass rows of -1, 0 and +1.") from error
+        raise DataError(
+            f"code is no matrix of numbers: {error}.", remedy="Pass rows of -1, 0 and +1."
+        ) from error
     if matrix.ndim != 2 or not matrix.size:
         raise DataError(
-            f"code has shape {matrix.shape}, expected (classes, columns). Pass a row for each class."
+            f"code has shape {matrix.shape}, expected (classes, columns).",
+            remedy="Pass a row for each class.",
         )
     check_columns(matrix.shape[1], f"A code of {matrix.shape[1]:,} columns")
     others = ~np.isin(matrix, (-1, 0, 1)).all(axis=0)
@@ -177,7 +182,7 @@ def matrix_of(code: Any) -> np.ndarray:
     if bad.any():
         column = int(np.argmax(bad))
         raise DataError(
-            f"column {column} of code is {matrix[:, column].tolist()}, expected -1, 0 and +1, and both -1 and +1. Pass two "
-            "groups of classes in every column."
+            f"column {column} of code is {matrix[:, column].tolist()}, expected -1, 0 and +1, and both -1 and +1.",
+            remedy="Pass two groups of classes in every column.",
         )
     return matrix

@@ -69,7 +69,9 @@ def check_seal(url: str, entries: dict[str, Any]) -> None:
 
 def damaged(url: str, what: str) -> BinnedStoreError:
     """Return the error for a damaged manifest."""
-    return BinnedStoreError(f"zarr.json of the binned store {url} is damaged: {what}. {_REMEDY}")
+    return BinnedStoreError(
+        f"zarr.json of the binned store {url} is damaged: {what}.", remedy=_REMEDY, where=url
+    )
 
 
 def opened(url: str) -> tuple[zarr.Group | None, Any]:
@@ -111,6 +113,6 @@ def stored_profile(group: zarr.Group, described: dict[str, Any], url: str) -> Pr
 
 def _classes(described: dict[str, Any], url: str) -> np.ndarray:
     try:
-        return restored(described["classes"], described["class_dtype"], ValueError)
-    except ValueError as error:
+        return restored(described["classes"], described["class_dtype"], BinnedStoreError)
+    except BinnedStoreError as error:
         raise damaged(url, str(error).removesuffix(".")) from error

@@ -248,8 +248,8 @@ def _band_chunk(
         with suppress(OSError):
             delete_chunk(array, strip, band)  # so that it is written again
         raise BinnedStoreError(
-            f"{what} is gone or damaged: {quoted(error)}. Make sure that no other process writes there, and bin again: the "
-            "blocks in the store are kept."
+            f"{what} is gone or damaged: {quoted(error)}.",
+            remedy="Make sure that no other process writes there, and bin again: the blocks in the store are kept.",
         ) from error
 
 

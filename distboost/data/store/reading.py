@@ -79,8 +79,8 @@ def intact(read: Callable[[], T], what: What, more: Callable[[], str] = str) -> 
         if not (is_damage(error) or isinstance(error, FileNotFoundError)):
             raise
         raise BinnedStoreError(
-            f"{text_of(what)}: content is not what was written: {quoted(error)}{more()}. Bin the data again, after removing this "
-            "store."
+            f"{text_of(what)}: content is not what was written: {quoted(error)}{more()}.",
+            remedy="Bin the data again, after removing this store.",
         ) from error
 
 

@@ -48,13 +48,17 @@ class Recoding:
         unknown = own.classes[other.classes[classes] != own.classes]
         if len(unknown):
             raise DataError(
-                f"the binned store {url!r} has the label {shown(unknown[0])}, which is none of the {len(other.classes)} classes "
-                "of the training rows. Leave its rows out, or add such rows to the training data."
+                f"the binned store {url!r} has the label {shown(unknown[0])}, which is none of the {len(other.classes)} "
+                "classes of the training rows.",
+                remedy="Leave its rows out, or add such rows to the training data.",
+                where=url,
             )
         if own.categories.keys() != other.categories.keys():
             raise DataError(
                 f"the binned store {url!r} has categories in the features {sorted(own.categories)}, the training rows in "
-                f"{sorted(other.categories)}. Bin it with the same ``categorical_features``."
+                f"{sorted(other.categories)}.",
+                remedy="Bin it with the same ``categorical_features``.",
+                where=url,
             )
         tables = None
         if not has_values:
@@ -89,8 +93,9 @@ def _table(feature: int, own: np.ndarray, other: np.ndarray, url: str) -> np.nda
     if len(missing):
         raise DataError(
             f"the binned store {url!r} was binned by other edges than the training rows: they divide feature {feature} at "
-            f"{missing[0]:g}, within a bin of the store. Bin it with ``keep_values=True``, so that it can be divided there, or "
-            "give the raw arrays."
+            f"{missing[0]:g}, within a bin of the store.",
+            remedy="Bin it with ``keep_values=True``, so that it can be divided there, or give the raw arrays.",
+            where=url,
         )
     table = np.zeros(256, np.uint8)
     table[1 : len(own) + 1] = np.searchsorted(other, own, side="right")
@@ -107,7 +112,9 @@ def _category_table(feature: int, own: Categories, other: Categories, url: str) 
     table[bins] = found
     if (table[bins] != found).any():
         raise DataError(
-            f"the binned store {url!r} has rare categories of feature {feature} in one bin, which the "
-            "training rows have in different bins. Bin it with ``keep_values=True``, or pass the raw arrays."
+            f"the binned store {url!r} has rare categories of feature {feature} in one bin, which the training rows have in "
+            "different bins.",
+            remedy="Bin it with ``keep_values=True``, or pass the raw arrays.",
+            where=url,
         )
     return table

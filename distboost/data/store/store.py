@@ -119,12 +119,16 @@ class BinnedStore:
             if group is not None and UNFINISHED not in group.attrs and any(group.arrays()):
                 raise DataError(described_group(group))
             raise BinnedStoreError(
-                f"{url!r} is not a binned store (its zarr.json has no manifest), or binning was interrupted before the manifest "
-                "was written. Bin the data again: distboost bin."
+                f"{url!r} is not a binned store (its zarr.json has no manifest), or binning was interrupted before the "
+                "manifest was written.",
+                remedy="Bin the data again: distboost bin.",
+                where=url,
             )
         if manifest.get("version") != STORE_VERSION:
             raise BinnedStoreError(
-                f"the binned store {url!r} has version {manifest.get('version')!r}, expected {STORE_VERSION}. Bin the data again."
+                f"the binned store {url!r} has version {manifest.get('version')!r}, expected {STORE_VERSION}.",
+                remedy="Bin the data again.",
+                where=url,
             )
         check_seal(url, manifest)
         return cls(url, group, manifest)
@@ -173,8 +177,10 @@ class BinnedStore:
         """Return the array of raw values, (n, D) float64; raise DataError if there is none. `name` is for messages."""
         if not self._manifest["keep_values"]:
             raise DataError(
-                f"``{name}``: the binned store {self.url!r} has bins but no raw values, which predictions need. Pass the array "
-                "that it was made from, or bin that again with ``keep_values=True``."
+                f"``{name}``: the binned store {self.url!r} has bins but no raw values, which predictions need.",
+                remedy="Pass the array that it was made from, or bin that again with ``keep_values=True``.",
+                where=name,
+                value=self.url,
             )
         values = self._array("values")
         missing = Inventory(values, name).missing()
@@ -203,7 +209,10 @@ class BinnedStore:
         if not is_from_dtype and resolved(given, self.n_features, names) != self.categorical:
             raise DataError(
                 f"{self.place} has categories in the features {[*self.categorical]}, but ``categorical_features`` is "
-                f"{given!r:.100}. Leave it at 'from_dtype', or bin again with these."
+                f"{given!r:.100}.",
+                remedy="Leave it at 'from_dtype', or bin again with these.",
+                where=self.place,
+                value=given,
             )
 
     @property
@@ -220,8 +229,9 @@ class BinnedStore:
         m = self._manifest
         if max_bins != m["max_bins"]:
             raise DataError(
-                f"the binned store {self.url!r} was made with ``max_bins={m['max_bins']}``, not {max_bins}. "
-                f"Pass ``max_bins={m['max_bins']}``, or bin again."
+                f"the binned store {self.url!r} was made with ``max_bins={m['max_bins']}``, not {max_bins}.",
+                remedy=f"Pass ``max_bins={m['max_bins']}``, or bin again.",
+                where=self.url,
             )
         return stored_profile(self._group, m, self.url)
 
@@ -238,8 +248,10 @@ class BinnedStore:
         m = self._manifest
         if keep_values and not m["keep_values"]:
             raise DataError(
-                f"the binned store {self.url!r} has bins but no raw values, and similarities measure distances between values. "
-                "Bin with ``keep_values=True``, pass the raw arrays, or learn from bins (REBEL: ``weak_learner='tree'``)."
+                f"the binned store {self.url!r} has bins but no raw values, and similarities measure distances between values.",
+                remedy="Bin with ``keep_values=True``, pass the raw arrays, or learn from bins (REBEL: "
+                "``weak_learner='tree'``).",
+                where=self.url,
             )
         own = stored_profile(self._group, m, self.url)
         recoding = None

@@ -191,7 +191,9 @@ def _begun(url: str, made_from: dict[str, Any]) -> zarr.Group:
         if present:
             raise _occupied(url, "something") from error
         raise StoreError(
-            f"cannot write to {url!r}: {type(error).__name__}: {error}. Check that the bucket exists and is writable."
+            f"cannot write to {url!r}: {type(error).__name__}: {error}.",
+            remedy="Check that the bucket exists and is writable.",
+            where=url,
         ) from error
     if any(unfinished.get(name) != value for name, value in made_from.items()):
         raise _occupied(url, "an unfinished store of other data or parameters" if unfinished else "something")
@@ -202,7 +204,9 @@ def _begun(url: str, made_from: dict[str, Any]) -> zarr.Group:
 
 
 def _occupied(url: str, what: str) -> DataError:
-    return DataError(f"there is {what} at {url!r} already. Choose another place, or remove it first.")
+    return DataError(
+        f"there is {what} at {url!r} already.", remedy="Choose another place, or remove it first.", where=url
+    )
 
 
 def _blocks(group: zarr.Group, url: str, made_from: dict[str, Any], needed: int) -> StoredBlocks:
@@ -267,5 +271,7 @@ def _check_written(blocks: StoredBlocks) -> None:
     if lacking:
         raise StoreError(
             f"{lacking} of the {blocks.n_blocks} blocks of the store {blocks.url!r} were written, but are not visible to "
-            f"{here()}: some worker has another file system at that path. Pass a path or URL that all workers share."
+            f"{here()}: some worker has another file system at that path.",
+            remedy="Pass a path or URL that all workers share.",
+            where=blocks.url,
         )

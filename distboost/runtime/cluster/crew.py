@@ -300,9 +300,10 @@ class Crew:
         for key, digest in digests.items():
             if self._digests.setdefault(key, digest) != digest:
                 raise StoreError(
-                    f"{key} was read again in round {self.round}, since its worker was lost or workers joined, and its rows have "
-                    "changed: the data were modified during the training, or computing them twice gives different values. "
-                    "Restore the data and continue from the checkpoint, or train again."
+                    f"{key} was read again in round {self.round}, since its worker was lost or workers joined, and its rows "
+                    "have changed: the data were modified during the training, or computing them twice gives different values.",
+                    remedy="Restore the data and continue from the checkpoint, or train again.",
+                    where=key,
                 )
 
     def _rebalance(self) -> None:
@@ -342,9 +343,9 @@ class Crew:
         self._end(session, lost=True)
         if self._recent_losses > self._most_recent_losses:
             raise ClusterError(
-                f"{self._recent_losses} workers were lost within few rounds, the last one {session.worker} at '{self._stage}' of "
-                f"round {self.round} ({lost}). Check the workers' logs: they may run out of memory. Then continue from the "
-                "checkpoint."
+                f"{self._recent_losses} workers were lost within few rounds, the last one {session.worker} at '{self._stage}' "
+                f"of round {self.round} ({lost}).",
+                remedy="Check the workers' logs: they may run out of memory. Then continue from the checkpoint.",
             ) from lost
 
     def _end(self, session: Session, lost: bool) -> None:

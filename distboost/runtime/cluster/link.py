@@ -50,14 +50,17 @@ class Link:
         scheduler: Any = client.scheduler
         if scheduler is None:
             raise ClusterError(
-                f"the given client is {client.status}. ``connect|Connect a new one: Client(<scheduler address>)``."
+                f"the given client is {client.status}.",
+                remedy="``connect|Connect a new one: Client(<scheduler address>)``.",
+                value=client.status,
             )
         self.address = str(scheduler.address)
         if client.asynchronous:
             raise ClusterError(
                 f"the client of the scheduler at {self.address} is asynchronous: its answers arrive in the event loop of this "
-                "thread, which cannot run while a training run waits for them. Connect with Client(address), or call in another "
-                "thread: await asyncio.to_thread(model.fit, X, y)."
+                "thread, which cannot run while a training run waits for them.",
+                remedy="Connect with Client(address), or call in another thread: await asyncio.to_thread(model.fit, X, y).",
+                where=self.address,
             )
 
     def check(self) -> None:
@@ -71,8 +74,9 @@ class Link:
     def scheduler_gone(self) -> ClusterError:
         """Return the error for a scheduler that does not answer."""
         return ClusterError(
-            f"the scheduler at {self.address} does not answer. Start a cluster, then continue from the checkpoint, if there is "
-            "one, with ``resume=True``."
+            f"the scheduler at {self.address} does not answer.",
+            remedy="Start a cluster, then continue from the checkpoint, if there is one, with ``resume=True``.",
+            where=self.address,
         )
 
     def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
@@ -215,8 +219,9 @@ class Link:
         except Exception as error:
             self.check()
             raise ClusterError(
-                f"a task cannot be sent to the scheduler at {self.address}: {type(error).__name__}: {error}. "
-                "Check that all its arguments can be pickled."
+                f"a task cannot be sent to the scheduler at {self.address}: {type(error).__name__}: {error}.",
+                remedy="Check that all its arguments can be pickled.",
+                where=self.address,
             ) from error
 
     @contextmanager

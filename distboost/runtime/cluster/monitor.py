@@ -174,8 +174,8 @@ class WorkerMonitor:
                 return
             if found is not None:
                 raise ClusterError(
-                    f"rows of a dask array are lost with their worker: no worker in the cluster may run {found.key}. Persist "
-                    "with allow_other_workers=True, or pass zarr arrays, which any worker can read again."
+                    f"rows of a dask array are lost with their worker: no worker in the cluster may run {found.key}.",
+                    remedy="Persist with allow_other_workers=True, or pass zarr arrays, which any worker can read again.",
                 )
 
     def _begin_generation(self) -> None:
@@ -220,15 +220,17 @@ class WorkerMonitor:
             f"; {others} more can take no work, as they are paused, leaving or silent" if others > 0 else ""
         )
         return ClusterError(
-            f"the scheduler at {self.link.address} had {n_found} of {wanted} workers after {WAIT_DEADLINE:.0f} s{idle}. Start "
-            f"more (dask worker {self.link.address}), see the logs of those that did not come, or wait for fewer: "
-            "``wait_for_workers``."
+            f"the scheduler at {self.link.address} had {n_found} of {wanted} workers after {WAIT_DEADLINE:.0f} s{idle}.",
+            remedy=f"Start more (dask worker {self.link.address}), see the logs of those that did not come, or wait for "
+            "fewer: ``wait_for_workers``.",
+            where=self.link.address,
         )
 
     def _no_workers(self) -> ClusterError:
         return ClusterError(
-            f"the scheduler at {self.link.address} had no worker within {WORKERS_DEADLINE:.0f} s. "
-            "Start workers: dask worker <scheduler address>."
+            f"the scheduler at {self.link.address} had no worker within {WORKERS_DEADLINE:.0f} s.",
+            remedy="Start workers: dask worker <scheduler address>.",
+            where=self.link.address,
         )
 
     def close(self) -> None:

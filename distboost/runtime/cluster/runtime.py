@@ -88,8 +88,10 @@ class ClusterRuntime(ClusterTasks):
         blind = [address for address, sees in seen.items() if not sees]
         if blind:
             raise ClusterError(
-                f"rows that do not fit in memory go to {url}, which worker {blind[0]} cannot access ({len(blind)} of {len(seen)} "
-                "workers cannot). Set a directory or URL that all workers share: ``scratch=...``"
+                f"rows that do not fit in memory go to {url}, which worker {blind[0]} cannot access ({len(blind)} of "
+                f"{len(seen)} workers cannot).",
+                remedy="Set a directory or URL that all workers share: ``scratch=...``",
+                where=url,
             )
 
     def place(self, sets: list[BinnedSet], layout: Layout, allotment: Allotment | None = None) -> Rows:

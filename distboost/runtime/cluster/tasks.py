@@ -220,8 +220,8 @@ class ClusterTasks:
                 self.link.release([call.future, *call.own_inputs])
                 if attempt == MAX_ATTEMPTS - 1:
                     raise ClusterError(
-                        f"{call.future.key} was lost {MAX_ATTEMPTS} times with its workers, the last time because of: {lost}. "
-                        "Check the workers' logs: they may run out of memory."
+                        f"{call.future.key} was lost {MAX_ATTEMPTS} times with its workers, the last time because of: {lost}.",
+                        remedy="Check the workers' logs: they may run out of memory.",
                     ) from lost
                 log.warning("%s was lost (%s): it is submitted again", call.future.key, lost)
                 for argument in call.arguments:
@@ -245,8 +245,8 @@ class ClusterTasks:
         except WorkerLostError as lost:
             if isinstance(lost.__cause__, KilledWorker):  # Dask has tried several workers
                 raise ClusterError(
-                    f"every worker that ran {call.future.key} was lost ({lost}). Check the workers' logs: they may run out of "
-                    "memory."
+                    f"every worker that ran {call.future.key} was lost ({lost}).",
+                    remedy="Check the workers' logs: they may run out of memory.",
                 ) from lost
             raise
         except Exception as error:
@@ -264,5 +264,6 @@ class ClusterTasks:
             raise WorkerLostError("its inputs may be on a worker that does not respond")
         if time.monotonic() - call.since > TASK_DEADLINE:
             raise ClusterError(
-                f"{call.future.key} was not done within {TASK_DEADLINE:.0f} s. Check the workers' logs."
+                f"{call.future.key} was not done within {TASK_DEADLINE:.0f} s.",
+                remedy="Check the workers' logs.",
             )

@@ -37,7 +37,7 @@ def check_versions(link: Link, workers: Iterable[str]) -> None:
     """
     found = {"this process": installed(), **_query(link, list(workers))}
     if different := _different(found, REQUIRED):
-        raise ClusterError(f"versions differ: {different}. {REMEDY}")
+        raise ClusterError(f"versions differ: {different}.", remedy=REMEDY, value=different)
     if different := _different(found, LIBRARIES):
         warn_user(
             f"versions differ: {different}. The same model, bit for bit, is promised for one set of "

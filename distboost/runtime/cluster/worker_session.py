@@ -208,15 +208,14 @@ def located_error(error: BaseException, stage: str, worker: str) -> DistboostErr
     place = f"at '{stage}'{f' of {block}' if block else ''}, on worker {worker}"
     located: DistboostError
     if isinstance(error, DistboostError):
-        located = type(error)(f"{error} ({place})")
+        located = error.at(place)
     else:
         located = WorkerError(
-            f"{type(error).__name__}: {error} ({place}). See the worker's log"
-            + (
-                "; start it with more memory, or set a ``memory_limit``."
-                if isinstance(error, MemoryError)
-                else "."
-            )
+            f"{type(error).__name__}: {error} ({place}).",
+            remedy="See the worker's log; start it with more memory, or set a ``memory_limit``."
+            if isinstance(error, MemoryError)
+            else "See the worker's log.",
+            where=block,
         )
     located.block, located.stage, located.worker = block, stage, worker  # type: ignore[attr-defined]
     return located
@@ -230,6 +229,6 @@ def run_task(function: Callable[..., Any], *arguments: Any) -> Any:
         return function(*arguments)
     except StoreError as error:
         worker = get_worker().address
-        located = type(error)(f"{error} (on worker {worker})")
+        located = error.at(f"on worker {worker}")
         located.worker = worker  # type: ignore[attr-defined]
         raise located from error

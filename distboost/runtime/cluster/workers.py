@@ -116,8 +116,8 @@ class DaskRequest:
             raise WorkerLostError("the request was cancelled") from error
         except Exception as error:
             raise WorkerError(
-                f"worker {self.worker} cannot take part: {type(error).__name__}: {error}. Check that it runs the same "
-                "distboost version."
+                f"worker {self.worker} cannot take part: {type(error).__name__}: {error}.",
+                remedy="Check that it runs the same distboost version.",
             ) from error
 
 

@@ -79,8 +79,9 @@ class Scratch:
         except OSError as error:
             self.close()
             raise StoreError(
-                f"cannot create a scratch file in {directory}, for rows that do not fit in memory ({error.strerror}). "
-                "Set another directory: ``scratch=...``"
+                f"cannot create a scratch file in {directory}, for rows that do not fit in memory ({error.strerror}).",
+                remedy="Set another directory: ``scratch=...``",
+                where=directory,
             ) from error
         if shutil.disk_usage(directory).free < needed:
             self.close()
@@ -138,8 +139,9 @@ class Scratch:
             n = os.preadv(self._files[file].fileno(), [left], at)
             if not n:
                 raise StoreError(
-                    f"a scratch file in {self.directory} ends at byte {at}: it was truncated. Train again, and make sure that "
-                    "no other program writes there."
+                    f"a scratch file in {self.directory} ends at byte {at}: it was truncated.",
+                    remedy="Train again, and make sure that no other program writes there.",
+                    where=self.directory,
                 )
             left, at = left[n:], at + n
 
@@ -162,5 +164,7 @@ def _no_space(directory: str, needed: int) -> StoreError:
     free = shutil.disk_usage(directory).free
     return StoreError(
         f"the disk of {directory} is full: rows that do not fit in memory need at least {megabytes(needed)} there, but "
-        f"{megabytes(free)} are free. Free some space, set another directory (``scratch=...``), or raise ``memory_limit``."
+        f"{megabytes(free)} are free.",
+        remedy="Free some space, set another directory (``scratch=...``), or raise ``memory_limit``.",
+        where=directory,
     )
