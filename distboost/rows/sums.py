@@ -43,40 +43,17 @@ class Weighting(ABC):
     def growth(self, values: np.ndarray) -> list[float]:
         """Return an upper bound on how much an update by leaf values, (leaves, n_scores) float64, raises each shift."""
 
-    @abstractmethod
     def n_sums(self, n_classes: int) -> int:
         """Return the number of sums that `risk` computes, without that of the errors."""
+        return 1
 
     @abstractmethod
-    def risk(
-        self,
-        block: BlockRows,
-        shifts: np.ndarray,
-        factor: float,
-        error_factor: float,
-        out: np.ndarray,
-        largest: np.ndarray,
-    ) -> None:
-        """Add up a block's errors and weights.
+    def risk(self, block: BlockRows, sums: Risk) -> None:
+        """Add up a block's errors and weights."""
 
-        Parameters
-        ----------
-        block : BlockRows
-        shifts : ndarray of shape (n_shifts,), float64
-            The logarithms of the scales of the weights.
-        factor : float
-            Weights are summed in units of 1/factor.
-        error_factor : float
-            Misclassified rows' own weights are summed in units of 1/error_factor.
-        out : ndarray of shape (1 + n_sums,), int64
-            The errors are added to out[0], the other sums to out[1:].
-        largest : ndarray of shape (n_shifts,), float64
-            Raised to the block's largest magnitudes, divided by e^shifts.
-        """
-
-    @abstractmethod
     def log_totals(self, sums: np.ndarray, shifts: np.ndarray) -> np.ndarray:
         """Return the logarithms of the rows' total weights, from the sums of `risk` as real numbers."""
+        return log_totals(sums, shifts[-1:])
 
     def next_shifts(self, shifts: np.ndarray, largest: np.ndarray) -> np.ndarray:
         """Return the shifts after an update, from the largest magnitudes that `risk` reported in units of e^shifts."""
@@ -85,7 +62,22 @@ class Weighting(ABC):
 
 
 class Risk(NamedTuple):
-    """What `Weighting.risk` adds up, and where."""
+    """What `Weighting.risk` adds up, and where.
+
+    Attributes
+    ----------
+    weighting : Weighting
+    shifts : ndarray of shape (n_shifts,), float64
+        The logarithms of the scales of the weights.
+    factor : float
+        Weights are summed in units of 1/factor.
+    error_factor : float
+        Misclassified rows' own weights are summed in units of 1/error_factor.
+    out : ndarray of shape (1 + n_sums,), int64
+        The errors are added to out[0], the other sums to out[1:].
+    largest : ndarray of shape (n_shifts,), float64
+        Raised to the block's largest magnitudes, divided by e^shifts.
+    """
 
     weighting: Weighting
     shifts: np.ndarray
@@ -96,7 +88,7 @@ class Risk(NamedTuple):
 
     def add(self, block: BlockRows) -> None:
         """Add the errors and weights of a block."""
-        self.weighting.risk(block, *self[1:])
+        self.weighting.risk(block, self)
 
 
 def log_totals(totals: np.ndarray, shifts: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ import numpy as np
 from distboost.kernels import codes, response
 from distboost.rows.block import BlockRows
 from distboost.rows.scales import Scale
-from distboost.rows.sums import NUMBERS, ClassStatistic, Reduction, Statistic, Weighting, log_totals
+from distboost.rows.sums import NUMBERS, ClassStatistic, Reduction, Risk, Statistic, Weighting, log_totals
 
 
 def one_against_all(n_classes: int) -> np.ndarray:
@@ -75,18 +75,10 @@ class CodeWeights(Weighting):
     def n_sums(self, n_classes: int) -> int:
         return self.n_columns
 
-    def risk(
-        self,
-        block: BlockRows,
-        shifts: np.ndarray,
-        factor: float,
-        error_factor: float,
-        out: np.ndarray,
-        largest: np.ndarray,
-    ) -> None:
+    def risk(self, block: BlockRows, sums: Risk) -> None:
         decode = np.zeros((0, 0)) if self.decode is None else self.decode
         codes.code_risk(
-            block.scores, block.labels, block.weights, self.code, decode, self.votes, shifts, factor, error_factor, out, largest
+            block.scores, block.labels, block.weights, self.code, decode, self.votes, *sums[1:]
         )  # fmt: skip
 
     def log_totals(self, sums: np.ndarray, shifts: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 from distboost.kernels import hinge
 from distboost.rows.block import BlockRows
 from distboost.rows.scales import Scale
-from distboost.rows.sums import Reduction, Statistic, Weighting, log_totals, spread
+from distboost.rows.sums import Reduction, Risk, Statistic, Weighting, spread
 from distboost.weights.corrective import Stumps
 
 
@@ -26,24 +26,8 @@ class HingeLoss(Weighting):
         # 1 + loss + d <= (1 + loss) (1 + d)
         return [math.log1p(spread(values))]
 
-    def n_sums(self, n_classes: int) -> int:
-        return 1
-
-    def risk(
-        self,
-        block: BlockRows,
-        shifts: np.ndarray,
-        factor: float,
-        error_factor: float,
-        out: np.ndarray,
-        largest: np.ndarray,
-    ) -> None:
-        hinge.hinge_risk(
-            block.scores, block.labels, block.weights, shifts[0], factor, error_factor, out, largest
-        )
-
-    def log_totals(self, sums: np.ndarray, shifts: np.ndarray) -> np.ndarray:
-        return log_totals(sums, shifts)
+    def risk(self, block: BlockRows, sums: Risk) -> None:
+        hinge.hinge_risk(block.scores, block.labels, block.weights, sums.shifts[0], *sums[2:])
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from distboost.kernels import margin, sampling, simd, softmax
 from distboost.kernels.tiles import EXPONENTIAL, LOGISTIC, SOFTMAX
 from distboost.rows.block import BlockRows
 from distboost.rows.scales import Scale
-from distboost.rows.sums import Reduction, Risk, Statistic, Weighting, log_totals, spread
+from distboost.rows.sums import Reduction, Risk, Statistic, Weighting, spread
 
 __all__ = ["EXPONENTIAL", "LOGISTIC", "SOFTMAX"]
 
@@ -51,34 +51,16 @@ class MarginWeights(Weighting):
         # If margins fall by d, every weight and loss grows by a factor of at most e^(s d): log(1 + c x) <= c log(1 + x), c >= 1.
         return [self.s * spread(values)] * (1 if self.link == EXPONENTIAL else 2)
 
-    def n_sums(self, n_classes: int) -> int:
-        return 1
-
-    def risk(
-        self,
-        block: BlockRows,
-        shifts: np.ndarray,
-        factor: float,
-        error_factor: float,
-        out: np.ndarray,
-        largest: np.ndarray,
-    ) -> None:
+    def risk(self, block: BlockRows, sums: Risk) -> None:
+        given = block.scores, block.labels, block.weights
         if self.link == EXPONENTIAL:
             margin.residuals(
-                block.scores, block.labels, block.weights, block.present, self.s, self.link, 1.0, shifts[0], 1.0, 0.0,
-                NO_VECTORS, factor, error_factor, out, largest,
-            )  # fmt: skip
+                *given, block.present, self.s, self.link, 1.0, sums.shifts[0], 1.0, 0.0, NO_VECTORS, *sums[2:]
+            )
         elif self.link == LOGISTIC:
-            margin.link_risk(
-                block.scores, block.labels, block.weights, self.s, self.link, shifts, factor, error_factor, out, largest
-            )  # fmt: skip
+            margin.link_risk(*given, self.s, self.link, *sums[1:])
         else:
-            softmax.risk(
-                block.scores, block.labels, block.weights, block.present, self.s, shifts, factor, error_factor, out, largest
-            )  # fmt: skip
-
-    def log_totals(self, sums: np.ndarray, shifts: np.ndarray) -> np.ndarray:
-        return log_totals(sums, shifts[-1:])
+            softmax.risk(*given, block.present, self.s, *sums[1:])
 
     def next_shifts(self, shifts: np.ndarray, largest: np.ndarray) -> np.ndarray:
         following = super().next_shifts(shifts, largest)

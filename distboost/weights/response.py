@@ -9,7 +9,7 @@ import numpy as np
 from distboost.kernels import response
 from distboost.rows.block import BlockRows
 from distboost.rows.scales import Scale
-from distboost.rows.sums import NUMBERS, ClassStatistic, Reduction, Weighting, log_totals
+from distboost.rows.sums import NUMBERS, ClassStatistic, Reduction, Risk, Weighting, log_totals
 
 
 @dataclass(frozen=True)
@@ -27,18 +27,8 @@ class ResponseWeights(Weighting):
     def n_sums(self, n_classes: int) -> int:
         return response.WINDOWS
 
-    def risk(
-        self,
-        block: BlockRows,
-        shifts: np.ndarray,
-        factor: float,
-        error_factor: float,
-        out: np.ndarray,
-        largest: np.ndarray,
-    ) -> None:
-        response.response_risk(
-            block.scores, block.labels, block.weights, self.s, shifts[0], factor, error_factor, out, largest
-        )
+    def risk(self, block: BlockRows, sums: Risk) -> None:
+        response.response_risk(block.scores, block.labels, block.weights, self.s, sums.shifts[0], *sums[2:])
 
     def log_totals(self, sums: np.ndarray, shifts: np.ndarray) -> np.ndarray:
         return log_totals(sums @ 2.0 ** (-response.WINDOW * np.arange(len(sums))), shifts)

@@ -11,7 +11,7 @@ import numpy as np
 from distboost.kernels import votes
 from distboost.rows.block import BlockRows
 from distboost.rows.scales import Scale
-from distboost.rows.sums import Statistic, Weighting, log_totals
+from distboost.rows.sums import Risk, Statistic, Weighting
 from distboost.weights.potential import PotentialTable, zero_one_costs
 
 
@@ -25,23 +25,9 @@ class Votes(Weighting):
     def growth(self, values: np.ndarray) -> list[float]:
         return [0.0]
 
-    def n_sums(self, n_classes: int) -> int:
-        return 1
-
-    def risk(
-        self,
-        block: BlockRows,
-        shifts: np.ndarray,
-        factor: float,
-        error_factor: float,
-        out: np.ndarray,
-        largest: np.ndarray,
-    ) -> None:
-        votes.vote_risk(block.scores, block.labels, block.weights, factor, error_factor, out)
-        largest[0] = 1.0
-
-    def log_totals(self, sums: np.ndarray, shifts: np.ndarray) -> np.ndarray:
-        return log_totals(sums, shifts)
+    def risk(self, block: BlockRows, sums: Risk) -> None:
+        votes.vote_risk(block.scores, block.labels, block.weights, sums.factor, sums.error_factor, sums.out)
+        sums.largest[0] = 1.0
 
 
 @dataclass(frozen=True)

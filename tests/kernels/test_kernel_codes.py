@@ -9,6 +9,7 @@ from distboost.kernels.histogram import Target
 from distboost.kernels.response import WINDOW
 from distboost.rows.scales import Scale
 from distboost.rows.summands import add_histograms
+from distboost.rows.sums import Risk
 from distboost.weights.codes import (
     CodeSides,
     CodeWeights,
@@ -163,7 +164,7 @@ def test_code_risk(case, weighting):
         G = F if weighting.decode is None else [in_order(row * votes) for row in weighting.decode]
         expected[0] += round(float(block.weights[i]) * UNIT) * int(np.argmax(G) != y)
     out, found = np.zeros(1 + C, np.int64), np.full(C, -np.inf)
-    weighting.risk(block, shifts, 2.0**40, UNIT, out, found)
+    Risk(weighting, shifts, 2.0**40, UNIT, out, found).add(block)
     assert out.tolist() == expected.tolist()
     np.testing.assert_array_equal(found, largest)
     np.testing.assert_allclose(weighting.next_shifts(shifts, found), shifts + np.log(largest), rtol=1e-13)
@@ -183,7 +184,7 @@ def test_shifts_bound_what_a_round_sums(weighting):
     for factor in (1.0, 3.0, 30.0):
         found = np.full(len(shifts), -np.inf)
         out = np.zeros(1 + weighting.n_sums(len(weighting.code)), np.int64)
-        weighting.risk(case.block, shifts, 2.0**40, UNIT, out, found)
+        Risk(weighting, shifts, 2.0**40, UNIT, out, found).add(case.block)
         if not case.block.scores.any():
             np.testing.assert_array_equal(found, 1.0)
         assert (found <= 1 + 1e-14).all()
@@ -209,7 +210,7 @@ def test_a_whole_weight_is_the_row_so_many_times(scale):
     for one in (case, again):
         one.block.start_tree(None)
         out, largest = np.zeros(8, np.int64), np.full(7, -np.inf)
-        weighting.risk(one.block, np.full(7, scale.shift), scale.factor, UNIT, out, largest)
+        Risk(weighting, np.full(7, scale.shift), scale.factor, UNIT, out, largest).add(one.block)
         one = one._replace(leaves=np.array([0]))
         sides = prepared(one, CodeSides(weighting), scale.bits, 0.0, scale.shift)[one.block.order]
         sides[:, 14] = 0  # the number of rows

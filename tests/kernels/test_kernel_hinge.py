@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from distboost.rows.scales import Scale
+from distboost.rows.sums import Risk
 from distboost.weights.hinge import CuttingPlanes, HingeLoss, MixedCuts
 from tests.kernels.cases import SHAPES, UNIT, case_name, case_of, prepared, times
 from tests.kernels.test_kernel_corrective import MISSING, outputs, scores_of, stumps_of
@@ -38,7 +39,7 @@ def vector(F, y, weight, share=1.0):
 def test_losses(case):
     block, shift = case.block, 3.0
     out, largest, errors, total, most = np.zeros(2, np.int64), np.zeros(1), 0.0, 0.0, 0.0
-    HingeLoss().risk(block, np.array([shift]), 2.0**BITS, 1.0, out, largest)
+    Risk(HingeLoss(), np.array([shift]), 2.0**BITS, 1.0, out, largest).add(block)
     for i in block.order:
         F, y = block.scores[i].astype(float), block.labels[i]
         loss, _ = cut_of(F, y)

@@ -7,6 +7,7 @@ import pytest
 
 from distboost.kernels.margin import linked_weights
 from distboost.rows.scales import Scale
+from distboost.rows.sums import Risk
 from distboost.weights.margin import (
     EXPONENTIAL,
     LOGISTIC,
@@ -161,7 +162,7 @@ def test_risk(case, link):
         largest = np.maximum(largest, [float(u.sum()), float(loss)] * np.exp(-shifts))
         errors += round(float(block.weights[i]) * UNIT) * int(np.argmax(block.scores[i]) != block.labels[i])
     out, found = np.zeros(2, np.int64), np.full(2, -np.inf)
-    weighting.risk(block, shifts, 2.0**BITS, UNIT, out, found)
+    Risk(weighting, shifts, 2.0**BITS, UNIT, out, found).add(block)
     assert out[0] == errors
     assert_close(out[1], float(total * np.exp(-np.longdouble(4))), BITS, slack=units(case))
     np.testing.assert_allclose(found, largest, rtol=4e-15)
@@ -186,7 +187,7 @@ def test_shifts_bound_what_a_round_sums(link, n_classes):
     for factor in (1.0, 4.0, 30.0):
         found = np.full(len(shifts), -np.inf)
         out = np.zeros(1 + weighting.n_sums(n_classes), np.int64)
-        weighting.risk(case.block, shifts, 2.0**BITS, UNIT, out, found)
+        Risk(weighting, shifts, 2.0**BITS, UNIT, out, found).add(case.block)
         if not case.block.scores.any():
             np.testing.assert_allclose(found, 1.0, rtol=1e-14)
         assert (found <= 1 + 1e-14).all()
@@ -297,7 +298,7 @@ def test_the_shift_of_logistic_slopes_bounds_them():
     case.block.scores[np.arange(40), case.block.labels] += 60.0
     weighting = MarginWeights(1.0, LOGISTIC)
     largest = np.full(2, -np.inf)
-    weighting.risk(case.block, np.zeros(2), 1.0, UNIT, np.zeros(2, np.int64), largest)
+    Risk(weighting, np.zeros(2), 1.0, UNIT, np.zeros(2, np.int64), largest).add(case.block)
     shifts = weighting.next_shifts(np.zeros(2), largest)
     for centre in (np.zeros(3), np.array([0.0, 3.0, 1.0]), np.array([90.0, 0.0, 0.0])):
         reduction = LogisticSlopes(weighting, np.array([1.0, -1.0, 1.0]), centre, np.array([-2.0, 0.0, 2.0]))

@@ -144,5 +144,5 @@ def test_magnitudes_of_residuals(link, weights):
     Magnitudes(statistic).prepare_with_risk(risk, block, rows, scale, 0.0)
     assert block.kept(MAGNITUDES).tolist() == found.tolist()
     alone, most = np.zeros(2, np.int64), np.zeros(n_shifts)
-    weighting.risk(block, shifts, 2.0**30, UNIT, alone, most)
+    Risk(weighting, shifts, 2.0**30, UNIT, alone, most).add(block)
     assert (out.tolist(), largest.tolist()) == (alone.tolist(), most.tolist())

@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 from distboost.kernels.margin import link_risk
 from distboost.kernels.tiles import SOFTMAX
 from distboost.rows.scales import Scale
-from distboost.rows.sums import spread
+from distboost.rows.sums import Risk, spread
 from distboost.weights.softmax import (
     Curvatures,
     PairCurvatures,
@@ -158,7 +158,7 @@ def test_losses_are_those_of_each_row_alone(case):
     of_rows = case.block.scores, case.block.labels, case.block.weights
     given = np.array([-0.5, 2.0]), 2.0**BITS, 2.0**20
     found, expected = ((np.array([5, 7]), np.full(2, -np.inf)) for _ in range(2))
-    WEIGHTING.risk(case.block, *given, *found)
+    Risk(WEIGHTING, *given, *found).add(case.block)
     link_risk(*of_rows, 1.0, SOFTMAX, *given, *expected)
     for numbers in zip(found, expected, strict=True):
         assert_array_equal(*numbers)
@@ -170,7 +170,7 @@ def test_the_losses_of_rows_that_are_certain(margin):
     case.block.scores[:] = margin * np.eye(3)[case.block.labels]
     shift = np.log(2) - margin
     out, largest = np.zeros(2, np.int64), np.zeros(2)
-    WEIGHTING.risk(case.block, np.array([shift, shift + 1]), 2.0**BITS, 1.0, out, largest)
+    Risk(WEIGHTING, np.array([shift, shift + 1]), 2.0**BITS, 1.0, out, largest).add(case.block)
     assert out[1] / 2.0**BITS == pytest.approx(case.block.weights.sum() / np.e, rel=1e-12)
     np.testing.assert_allclose(largest, [1, 1 / np.e], rtol=1e-12)
 

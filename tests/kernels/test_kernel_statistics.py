@@ -11,6 +11,7 @@ from distboost.kernels.histogram import RowAddresses, Target, tile_for
 from distboost.kernels.response import WINDOW, WINDOWS
 from distboost.rows.scales import HISTOGRAM_BITS, Scale
 from distboost.rows.summands import add_histograms
+from distboost.rows.sums import Risk
 from distboost.runtime.block import Block
 from distboost.weights.margin import (
     ClassPairs,
@@ -401,7 +402,7 @@ def test_risk(case, weighting):
         expected[1 + window] += times(block.weights[i], np.rint(w * 2.0**40))
         expected[0] += round(float(block.weights[i]) * UNIT) * (np.argmax(block.scores[i]) != block.labels[i])
     out, found = np.zeros(len(expected), np.int64), np.full(1, -np.inf)
-    weighting.risk(block, np.array([case.shift]), 2.0**40, UNIT, out, found)
+    Risk(weighting, np.array([case.shift]), 2.0**40, UNIT, out, found).add(block)
     assert out.tolist() == expected.tolist()
     assert found[0] == largest
 
@@ -421,7 +422,7 @@ def test_a_whole_weight_is_the_row_so_many_times(weighting, scale):
         block.scores[:] = F
         block.start_tree(None)
         out, largest = np.zeros(1 + weighting.n_sums(4), np.int64), np.full(1, -np.inf)
-        weighting.risk(block, np.array([scale.shift]), scale.factor, UNIT, out, largest)
+        Risk(weighting, np.array([scale.shift]), scale.factor, UNIT, out, largest).add(block)
         reduction = (ClassPairs if isinstance(weighting, MarginWeights) else ClassSums)(weighting)
         table = np.zeros(reduction.shape(1, 4), np.int64)
         reduction.add(block, np.array([0]), scale, table)

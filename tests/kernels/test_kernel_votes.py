@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from distboost.kernels import votes
+from distboost.rows.sums import Risk
 from distboost.weights.potential import PotentialTable, zero_one_costs
 from distboost.weights.votes import PotentialGains, Votes
 from tests.kernels.cases import SHAPES, UNIT, case_name, case_of, prepared, times
@@ -63,7 +64,7 @@ def test_vote_risk(case):
     block.scores[::3] = 2.0
     out, largest = np.zeros(2, np.int64), np.full(1, -np.inf)
     weighting = Votes()
-    weighting.risk(block, np.zeros(1), 2.0**BITS, UNIT, out, largest)
+    Risk(weighting, np.zeros(1), 2.0**BITS, UNIT, out, largest).add(block)
     errors, loss = 0, 0
     for i in block.present.tolist():
         F, y = block.scores[i].tolist(), int(block.labels[i])
