@@ -55,10 +55,10 @@ class Target(NamedTuple):
 _own = threading.local()
 
 
-def tile_for(target: Target) -> np.ndarray:
-    """Return the calling thread's tiles for the features of a target, (bins, channels) int32, all 0."""
+def tile_for(target: Target, n_more: int = 0) -> np.ndarray:
+    """Return the calling thread's tiles for the features of a target, (bins + n_more, channels) int32, all 0."""
     n_bins = int((target.offsets[target.features + 1] - target.offsets[target.features]).sum())
-    shape = n_bins, padded(target.pool.shape[2])
+    shape = n_bins + n_more, padded(target.pool.shape[2])
     size = shape[0] * shape[1]
     tile: np.ndarray | None = getattr(_own, "tile", None)
     if tile is None or tile.size < size:

@@ -22,6 +22,7 @@ from distboost.kernels.lanes import (
     SUM_LANES,
     constant,
     i64,
+    lanes_of,
     load,
     of_lanes,
     place_of,
@@ -82,6 +83,58 @@ def _flush_lanes(adds):
 
 flush_adding: Any = _flush_lanes(adds=True)
 flush_storing: Any = _flush_lanes(adds=False)
+
+
+def _flush_rest(adds):
+    """Return an intrinsic that does for n bins what `_flush_lanes` does: total[i:i+n, :] and tile[j:j+n, :].
+
+    One of these bins, `rest`, is 0 in the tile: it gets what tile[0, :] has more than the others together.
+    total (m, channels) is int64, channels a multiple of four, tile (n, as many or more) int32, both C-contiguous.
+    """
+
+    def flush_rest(typingctx, total, i, rest, tile, j, n):
+        require_contiguous(total, tile)
+        signature = types.void(total, INDEX, INDEX, tile, INDEX, INDEX)
+
+        def codegen(context, builder, signature, args):
+            total_value, first, rest, tile_value, from_, n = args
+            kind, none = ir.VectorType(I32, SUM_LANES), spread(builder, ir.Constant(I32, 0), SUM_LANES)
+            left = cgutils.alloca_once(builder, kind)
+
+            def target(row, c):
+                return place_of(context, builder, signature.args[0], total_value, row, c)
+
+            def source(row, c):
+                return place_of(context, builder, signature.args[3], tile_value, row, c)
+
+            def flush(value, address):
+                value = builder.sext(value, _SUMS)
+                if adds:
+                    value = builder.add(load(builder, address, SUM_LANES), value)
+                store(builder, value, address)
+
+            width = row_of(context, builder, signature.args[0], total_value, first)[2]
+            with lanes_of(builder, width, SUM_LANES) as (c, _):
+                builder.store(load(builder, source(i64(0), c), SUM_LANES), left)
+                with cgutils.for_range(builder, n) as loop:
+                    own = source(builder.add(from_, loop.index), c)
+                    value = load(builder, own, SUM_LANES)
+                    builder.store(builder.sub(builder.load(left), value), left)
+                    flush(value, target(builder.add(first, loop.index), c))
+                    store(builder, none, own)
+                found = builder.load(left)
+                address = target(rest, c)
+                value = builder.add(load(builder, address, SUM_LANES), builder.sext(found, _SUMS))
+                store(builder, value, address)
+            return context.get_dummy_value()
+
+        return signature, codegen
+
+    return intrinsic(flush_rest)
+
+
+rest_adding: Any = _flush_rest(adds=True)
+rest_storing: Any = _flush_rest(adds=False)
 
 
 def _advance_lanes(typingctx, left, sums, j, column, parent, X, Y, t):

@@ -14,6 +14,7 @@ from numba.extending import intrinsic
 from distboost.kernels.lanes import I64, LANES, SUM_LANES, i64, load, require_contiguous, row_of, store
 
 LINE = 16  # 32-bit sums in a line of the cache
+_MOST_LANES = 8  # times eight channels stay in registers
 
 
 def _adding(n_lanes, at_once):
@@ -79,3 +80,59 @@ def _adding(n_lanes, at_once):
 add_sums: Any = _adding(SUM_LANES, at_once=8)
 add_lanes: Any = _adding(LANES, at_once=8)
 add_lines: Any = _adding(LINE, at_once=4)
+
+
+def _add_stored_lanes(typingctx, sums, rows, i, feature, value, first, end, bases, in_first):
+    """Add rows[i, :] to sums[bases[feature[k]] + value[k], :] for first <= k < end, unless the base is below 0.
+
+    Add it to sums[0, :], too, if `in_first`. sums (m, channels) and rows (n, channels) are int32, channels a multiple of LANES.
+    feature (e,) is uint16, value (e,) uint8, bases (D,) int64. All are C-contiguous. Up to _MOST_LANES times eight channels are
+    added in one pass over the bins.
+    """
+    require_contiguous(sums, rows, feature, value, bases)
+    signature = types.void(
+        sums, rows, types.uintp, feature, value, types.uintp, types.uintp, bases, types.boolean
+    )
+
+    def codegen(context, builder, signature, args):
+        def row(position, *index):
+            return row_of(context, builder, signature.args[position], args[position], *index)
+
+        (sums, _, width), (statistic, _, _) = row(0, i64(0)), row(1, args[2])
+        feature, value, bases = (row(position)[0] for position in (3, 4, 7))
+
+        def parts(n, address):
+            """Return the addresses of n times eight lanes, as few vectors, and the lanes of each."""
+            firsts = range(0, n * LANES, LINE)
+            return [(builder.gep(address, [i64(c)]), min(LINE, n * LANES - c)) for c in firsts]
+
+        def add(n, c):
+            addends = [load(builder, *part) for part in parts(n, builder.gep(statistic, [c]))]
+
+            def add_to(place):
+                target = builder.gep(sums, [builder.add(builder.mul(place, width), c)])
+                for (address, lanes), addend in zip(parts(n, target), addends, strict=True):
+                    store(builder, builder.add(load(builder, address, lanes), addend), address)
+
+            with builder.if_then(args[8]):
+                add_to(i64(0))
+            with cgutils.for_range_slice(builder, args[5], args[6], i64(1), inc=True) as (k, _):
+                d = builder.zext(builder.load(builder.gep(feature, [k])), I64)
+                base = builder.load(builder.gep(bases, [d]))
+                with builder.if_then(builder.icmp_signed(">=", base, i64(0)), likely=True):
+                    add_to(builder.add(base, builder.zext(builder.load(builder.gep(value, [k])), I64)))
+
+        most = i64(LANES * _MOST_LANES)
+        rest = builder.urem(width, most)
+        whole = builder.sub(width, rest)
+        with cgutils.for_range_slice(builder, i64(0), whole, most, inc=True) as (c, _):
+            add(_MOST_LANES, c)
+        for n in range(1, _MOST_LANES):
+            with builder.if_then(builder.icmp_unsigned("==", rest, i64(LANES * n))):
+                add(n, whole)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+add_stored_lanes: Any = intrinsic(_add_stored_lanes)

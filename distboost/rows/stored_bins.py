@@ -10,13 +10,19 @@ from distboost.kernels import stored_bins as kernels
 
 FEWEST_FEATURES = 256  # below, dense bins take less time
 MOST_STORED = 0.1  # of the bins: with more, they do
-BYTES = 4 + 1  # of a bin with its feature
+MOST = 2**31 - 1  # bins of a block
+BYTES = 2 + 1  # of a bin with its feature
 
 
 def held_bytes(n_stored: int, n_features: int) -> int:
     """Return the bytes of a row's bins in a block whose rows have so many bins, on average, that are not usual."""
     is_dense = n_features < FEWEST_FEATURES or n_stored > MOST_STORED * n_features
-    return n_features if is_dense else 8 + BYTES * n_stored
+    return n_features if is_dense else 4 * n_chunks(n_features) + BYTES * n_stored
+
+
+def n_chunks(n_features: int) -> int:
+    """Return the number of chunks of so many features."""
+    return -(-n_features // kernels.CHUNK)
 
 
 class StoredBins(NamedTuple):
@@ -25,9 +31,10 @@ class StoredBins(NamedTuple):
     Attributes
     ----------
     usual : ndarray of shape (D,), uint8
-    starts : ndarray of shape (n + 1,), int64
-        Row i has the bins from starts[i] to starts[i + 1] - 1.
-    feature : ndarray of shape (m,), int32
+    starts : ndarray of shape (chunks, n + 1), int32
+        Row i has in a chunk the bins from starts[chunk, i] to starts[chunk, i + 1] - 1.
+    feature : ndarray of shape (m,), uint16
+        Numbered in its chunk.
     value : ndarray of shape (m,), uint8
     """
 
@@ -41,10 +48,11 @@ class StoredBins(NamedTuple):
         """Return the stored bins of rows, or None if too many would be stored."""
         if bins.shape[1] < FEWEST_FEATURES:
             return None
-        n = kernels.count_stored(bins, usual)
-        if n > MOST_STORED * bins.size:
+        n, n_rows = kernels.count_stored(bins, usual), len(bins)
+        if n > min(MOST_STORED * bins.size, MOST):
             return None
-        found = cls(usual, np.empty(len(bins) + 1, np.int64), np.empty(n, np.int32), np.empty(n, np.uint8))
+        starts = np.empty((n_chunks(len(usual)), n_rows + 1), np.int32)
+        found = cls(usual, starts, np.empty(n, np.uint16), np.empty(n, np.uint8))
         kernels.store(bins, usual, *found[1:])
         return found
 
@@ -55,6 +63,6 @@ class StoredBins(NamedTuple):
 
     def all(self) -> np.ndarray:
         """Return all bins, (n, D) uint8."""
-        out = np.empty((len(self.starts) - 1, len(self.usual)), np.uint8)
+        out = np.empty((self.starts.shape[1] - 1, len(self.usual)), np.uint8)
         kernels.restore(*self.rows, self.usual, out)
         return out

@@ -21,6 +21,7 @@ from distboost.kernels.histogram import (
     tile_for,
     wide_histogram,
 )
+from distboost.kernels.stored_bins import StoredAddresses
 from distboost.rows.stored_bins import StoredBins
 
 
@@ -61,6 +62,12 @@ class Summands(NamedTuple):
     def dense(self) -> np.ndarray:
         """The bins, (n, D) uint8, of rows that hold all."""
         assert not isinstance(self.bins, StoredBins)
+        return self.bins
+
+    @property
+    def stored(self) -> StoredBins:
+        """The bins of rows of which only some are stored."""
+        assert isinstance(self.bins, StoredBins)
         return self.bins
 
     @property
@@ -121,20 +128,20 @@ def _add_dense(summands: Sequence[Summands], target: Target, weight_factor: floa
 
 def _add_stored(summands: Sequence[Summands], target: Target, weight_factor: float) -> None:
     """Add vectors of rows of which only some bins are stored."""
-    features, offsets, slots, pool = target.cleared()
-    if not len(features):
+    if not len(target.features):
         return
+    if tile_rows := rows_of_tile(summands, LARGEST):
+        _add_stored_narrow(summands, target, tile_rows)
+        return
+    features, offsets, slots, pool = target.cleared()
     first = features[0]
     totals = pool[slots, offsets[first] : offsets[first + 1]].sum(
         axis=1
     )  # of the rows that were added before
     is_summed, span = np.zeros(len(offsets) - 1, bool), features[[0, -1]] + [0, 1]
     is_summed[features] = True
-    usual = None
     for some in summands:
-        assert isinstance(some.bins, StoredBins)
-        usual = some.bins.usual
-        rows = *some.bins.rows, some.order, *np.ascontiguousarray(some.spans.T)
+        rows = *some.stored.rows, some.order, *np.ascontiguousarray(some.spans.T)
         places = is_summed, span, offsets, slots, pool, totals
         if some.classes is None:
             stored_bins.add_stored(*rows, some.vectors, *places)
@@ -142,7 +149,18 @@ def _add_stored(summands: Sequence[Summands], target: Target, weight_factor: flo
             stored_bins.add_stored_by_class(
                 *rows, some.classes, some.vectors, some.weights, weight_factor, some.n_classes, *places
             )
-    stored_bins.complete(features, usual, totals, offsets, slots, pool)
+    stored_bins.complete(features, summands[0].stored.usual, totals, offsets, slots, pool)
+
+
+def _add_stored_narrow(summands: Sequence[Summands], target: Target, tile_rows: int) -> None:
+    """Add int32 vectors, of which no sum over `tile_rows` rows overflows, of rows of which only some bins are stored."""
+    arrays = [(*some.stored.rows, some.order, some.vectors) for some in summands]
+    start, stop = (np.array([some.spans[:, side] for some in summands]) for side in (0, 1))
+    features, offsets, slots, pool, fresh = target
+    tile, usual = tile_for(target, n_more=1), summands[0].stored.usual
+    stored_bins.add_stored_narrow(
+        StoredAddresses.of(arrays), start, stop, tile_rows, features, usual, offsets, fresh, tile, slots, pool
+    )
 
 
 def _add_narrow(summands: Sequence[Summands], target: Target, tile_rows: int) -> None:
@@ -171,11 +189,11 @@ def summation(summands: Sequence[Summands]) -> Any:
     return narrow_histogram if summands[0].vectors.dtype == np.int32 else wide_histogram
 
 
-def rows_of_tile(summands: Sequence[Summands]) -> int:
-    """Return the most rows whose sums fit in a tile of 32-bit sums; 0: so few that tiles are of no use."""
+def rows_of_tile(summands: Sequence[Summands], most: int = MOST_ROWS) -> int:
+    """Return the most rows, up to `most`, whose sums fit in a tile of 32-bit sums; 0: so few that tiles are of no use."""
     if not summands or summands[0].vectors.dtype != np.int32:
         return 0
-    found = min(int(LARGEST / max(some.largest for some in summands)), MOST_ROWS)
+    found = min(int(LARGEST / max(some.largest for some in summands)), most)
     return found if found >= FEWEST_ROWS else 0
 
 

@@ -489,9 +489,9 @@ def test_the_plan_counts_the_bins_that_blocks_hold(monkeypatch, tmp_path):
         return int(re.search(r"bins (\d+)", described)[1])
 
     entries = max(X[first : first + 40].nnz for first in range(0, N, 40)) / 40
-    assert bins_of_a_row(X, y) == 8 + 5 * np.ceil(entries)
+    assert bins_of_a_row(X, y) == 4 + 3 * np.ceil(entries)
     in_anndata(X, [f"g{d}" for d in range(X.shape[1])], tmp_path / "a")
-    assert bins_of_a_row(str(tmp_path / "a/X"), y) == 8 + 5 * np.ceil(entries)
+    assert bins_of_a_row(str(tmp_path / "a/X"), y) == 4 + 3 * np.ceil(entries)
     full = scipy.sparse.vstack([X, scipy.sparse.csr_array(np.ones((40, X.shape[1])))])
     assert bins_of_a_row(full, [*y, *y[:40]]) == X.shape[1]
 

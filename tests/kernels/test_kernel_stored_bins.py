@@ -7,7 +7,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from distboost.kernels import leaves, partition
-from distboost.kernels.histogram import Target
+from distboost.kernels.histogram import FEWEST_ROWS, Target
+from distboost.kernels.simd import padded, padded_sums
+from distboost.kernels.stored_bins import CHUNK
 from distboost.rows import stored_bins
 from distboost.rows.stored_bins import StoredBins
 from distboost.rows.summands import Summands, add_histograms
@@ -22,12 +24,15 @@ def whatever_the_size(monkeypatch):
 
 
 def rows(seed):
-    """(rng, bins, the same stored): some rows and columns have usual bins only, others none."""
+    """(rng, bins, the same stored): some rows and columns have usual bins only, others none. Some have more than a chunk."""
     rng = np.random.default_rng(seed)
-    n, n_features = rng.integers(1, 40), rng.integers(1, 9)
+    n, n_columns = rng.integers(1, 40), rng.integers(1, 9)
+    n_before = seed % 4 // 3 * (CHUNK - 4)
+    n_features = n_before + n_columns
     usual = rng.integers(0, N_BINS, n_features).astype(np.uint8)
     bins = rng.integers(0, N_BINS, (n, n_features)).astype(np.uint8)
-    is_usual = rng.random((n, n_features)) < rng.choice([0.0, 0.5, 0.9, 1.0], n_features)
+    share = np.append(np.full(n_before, 0.99), rng.choice([0.0, 0.5, 0.9, 1.0], n_columns))
+    is_usual = rng.random((n, n_features)) < share
     bins = np.where(is_usual, usual, bins)
     found = StoredBins.of(bins, usual)
     assert found is not None
@@ -55,7 +60,7 @@ def test_histograms(kind, seed):
     rng, bins, stored = rows(seed)
     (n, n_features), n_classes = bins.shape, 3
     order, spans = nodes(rng, n)
-    known = {}
+    known, n_channels = {}, int(rng.integers(5, 90))
     if kind == "by class":
         vectors = rng.integers(-(2**40), 2**40, n)
         known = {
@@ -64,12 +69,12 @@ def test_histograms(kind, seed):
             "n_classes": 3,
         }
     else:
-        vectors = np.zeros((n, 16), kind)
-        vectors[:, :5] = rng.integers(-(2**20), 2**20, (n, 5))
+        vectors = np.zeros((n, padded(n_channels)), kind)
+        vectors[:, :n_channels] = rng.integers(-(2**20), 2**20, (n, n_channels))
     dense = Summands(bins, order, spans, vectors, np.ones(n_features, bool), 2.0**20, **known)
-    features = np.flatnonzero(rng.random(n_features) < 0.8)
+    features = np.flatnonzero(rng.random(n_features) < 0.8)[rng.integers(0, 3) :]
     offsets, slots = np.arange(n_features + 1) * N_BINS, np.array([2, 0, 3])
-    pool = np.zeros((4, offsets[-1], 8), np.int64)
+    pool = np.zeros((4, offsets[-1], padded_sums(n_channels)), np.int64)
     add_histograms([dense], Target(np.arange(n_features), offsets, slots, pool, True), 2.0)
     expected, fresh = pool.copy(), bool(rng.integers(2))
     if len(features):
@@ -77,6 +82,21 @@ def test_histograms(kind, seed):
         mixed = [dense._replace(bins=stored), dense if seed % 2 else dense._replace(bins=stored)]
         add_histograms(mixed, Target(features, offsets, slots, pool, fresh), 2.0)
     assert_array_equal(pool, expected)
+
+
+def test_no_sum_overflows():
+    """Sums of 32 bits are added to those of 64 bits before they could exceed 2^31 - 1."""
+    n, largest = 1000, 2**31 // FEWEST_ROWS - 1
+    bins = np.zeros((n, 2), np.uint8)
+    bins[::3, 1] = 1
+    order, spans = np.arange(n, dtype=np.int32), np.array([[0, n]], np.int32)
+    vectors = np.full((n, 8), largest, np.int32) * np.array([1, -1] * 4, np.int32)
+    some = Summands(StoredBins.of(bins, bins[1]), order, spans, vectors, np.ones(2, bool), float(largest))
+    pool = np.empty((1, 4, 8), np.int64)
+    for fresh, times in ((True, 1), (False, 2)):
+        add_histograms([some], Target(np.arange(2), np.array([0, 2, 4]), np.zeros(1, int), pool, fresh), 0.0)
+        counts = times * np.array([n, 0, n - len(bins[::3]), len(bins[::3])])
+        assert_array_equal(pool[0], counts[:, None] * vectors[0].astype(np.int64))
 
 
 @pytest.mark.parametrize("seed", range(20))
