@@ -11,6 +11,7 @@ from distboost.kernels import stored_bins as kernels
 FEWEST_FEATURES = 256  # below, dense bins take less time
 MOST_STORED = 0.1  # of the bins: with more, they do
 MOST = 2**31 - 1  # bins of a block
+PACKED_STEP = 2**20  # bytes: packed bins take a multiple
 BYTES = 2 + 1  # of a bin with its feature
 
 
@@ -56,6 +57,26 @@ class StoredBins(NamedTuple):
         kernels.store(bins, usual, *found[1:])
         return found
 
+    @classmethod
+    def unpacked(cls, memory: np.ndarray, usual: np.ndarray, n_rows: int) -> StoredBins:
+        """Return the bins of so many rows that `packed` has put into this memory."""
+        n_bytes = 4 * n_chunks(len(usual)) * (n_rows + 1)
+        starts = memory[:n_bytes].view(np.int32).reshape(-1, n_rows + 1)
+        ends = n_bytes + np.cumsum([0, 2, 1]) * int(starts[-1, -1])
+        return cls(usual, starts, memory[ends[0] : ends[1]].view(np.uint16), memory[ends[1] : ends[2]])
+
+    def packed(self) -> np.ndarray:
+        """Return the bins in one array, uint8, of one of few sizes."""
+        parts = [array.reshape(-1).view(np.uint8) for array in self.rows]
+        padding = -sum(map(len, parts)) % PACKED_STEP
+        return np.concatenate([*parts, np.zeros(padding, np.uint8)])
+
+    @property
+    def n_rows(self) -> int:
+        """Return n."""
+        n: int = self.starts.shape[1] - 1
+        return n
+
     @property
     def rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The arrays that kernels read: starts, feature, value."""
@@ -63,6 +84,6 @@ class StoredBins(NamedTuple):
 
     def all(self) -> np.ndarray:
         """Return all bins, (n, D) uint8."""
-        out = np.empty((self.starts.shape[1] - 1, len(self.usual)), np.uint8)
+        out = np.empty((self.n_rows, len(self.usual)), np.uint8)
         kernels.restore(*self.rows, self.usual, out)
         return out

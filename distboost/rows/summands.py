@@ -88,7 +88,9 @@ class Summands(NamedTuple):
         return self._replace(spans=np.stack(ends, axis=1).astype(np.int32))
 
 
-def add_histograms(summands: Sequence[Summands], target: Target, weight_factor: float) -> None:
+def add_histograms(
+    summands: Sequence[Summands], target: Target, weight_factor: float, deferred: bool = False
+) -> None:
     """Sum vectors of one statistic by node, feature and bin.
 
     Parameters
@@ -99,6 +101,8 @@ def add_histograms(summands: Sequence[Summands], target: Target, weight_factor: 
         The features to sum, and the histograms of the nodes to which the vectors are added.
     weight_factor : float
         Rows' own weights are summed in units of 1/weight_factor; 0: they are not summed.
+    deferred : bool, default=False
+        Whether the sums of usual bins may be left to `complete_histograms`.
     """
     stored = [some for some in summands if isinstance(some.bins, StoredBins)]
     if stored:
@@ -106,7 +110,7 @@ def add_histograms(summands: Sequence[Summands], target: Target, weight_factor: 
         if dense:
             add_histograms(dense, target, weight_factor)
             target = target._replace(fresh=False)
-        _add_stored(stored, target, weight_factor)
+        _add_stored(stored, target, weight_factor, deferred)
     elif tile_rows := rows_of_tile(summands):
         _add_narrow(summands, target, tile_rows)
     else:
@@ -126,18 +130,36 @@ def _add_dense(summands: Sequence[Summands], target: Target, weight_factor: floa
             )  # fmt: skip
 
 
-def _add_stored(summands: Sequence[Summands], target: Target, weight_factor: float) -> None:
+def complete_histograms(usual: np.ndarray, target: Target) -> None:
+    """Set the sums of usual bins, (D,) uint8, to what the first feature's bins together have more than a feature's other bins."""
+    features, offsets, slots, pool, _ = target
+    stored_bins.complete(features, usual, _totals(target), offsets, slots, pool)
+
+
+def _totals(target: Target) -> np.ndarray:
+    """Return the sums of all rows that were added to the nodes, (m, channels) int64."""
+    first = target.features[0]
+    bins = slice(target.offsets[first], target.offsets[first + 1])
+    totals: np.ndarray = target.pool[target.slots, bins].sum(axis=1)
+    return totals
+
+
+def _add_stored(
+    summands: Sequence[Summands], target: Target, weight_factor: float, deferred: bool = False
+) -> None:
     """Add vectors of rows of which only some bins are stored."""
     if not len(target.features):
         return
     if tile_rows := rows_of_tile(summands, LARGEST):
-        _add_stored_narrow(summands, target, tile_rows)
-        return
+        in_tiles = np.ones(len(target.slots), bool)
+        if deferred and not target.fresh:
+            in_tiles = _fill_tiles(summands, target)
+        _add_stored_narrow(*_of_nodes(summands, target, np.flatnonzero(in_tiles)), tile_rows)
+        if in_tiles.all():
+            return
+        summands, target = _of_nodes(summands, target, np.flatnonzero(~in_tiles))
     features, offsets, slots, pool = target.cleared()
-    first = features[0]
-    totals = pool[slots, offsets[first] : offsets[first + 1]].sum(
-        axis=1
-    )  # of the rows that were added before
+    totals = _totals(target)
     is_summed, span = np.zeros(len(offsets) - 1, bool), features[[0, -1]] + [0, 1]
     is_summed[features] = True
     for some in summands:
@@ -149,7 +171,24 @@ def _add_stored(summands: Sequence[Summands], target: Target, weight_factor: flo
             stored_bins.add_stored_by_class(
                 *rows, some.classes, some.vectors, some.weights, weight_factor, some.n_classes, *places
             )
-    stored_bins.complete(features, summands[0].stored.usual, totals, offsets, slots, pool)
+    completed = features[:1] if deferred else features
+    stored_bins.complete(completed, summands[0].stored.usual, totals, offsets, slots, pool)
+
+
+def _of_nodes(
+    summands: Sequence[Summands], target: Target, nodes: np.ndarray
+) -> tuple[list[Summands], Target]:
+    """Return the rows of some nodes, by their positions, and the target for them."""
+    return [some.of_nodes(nodes) for some in summands], target._replace(slots=target.slots[nodes])
+
+
+def _fill_tiles(summands: Sequence[Summands], target: Target) -> np.ndarray:
+    """Return whether each node has so many stored bins that tiles save time: a pass over the sums takes as long as some bins."""
+    n_rows = np.sum([np.diff(some.spans)[:, 0] for some in summands], axis=0, dtype=np.int64)
+    share = sum(len(some.stored.value) for some in summands) / sum(some.stored.n_rows for some in summands)
+    features, offsets = target.features, target.offsets
+    n_bins = int((offsets[features + 1] - offsets[features]).sum())
+    return np.asarray(n_rows * (share * len(features) / (len(offsets) - 1)) >= n_bins)
 
 
 def _add_stored_narrow(summands: Sequence[Summands], target: Target, tile_rows: int) -> None:

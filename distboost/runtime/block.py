@@ -129,6 +129,8 @@ class Block:
         load(name) returns an array that was stored when the block last left memory, or None.
     traits : Traits or None
         If they are known already.
+    held : StoredBins or None
+        The bins of the rows, if few are stored. None: those of `rows`.
 
     Attributes
     ----------
@@ -159,11 +161,16 @@ class Block:
         score_dtype: str,
         load: Callable[[str], np.ndarray | None] = lambda name: None,
         traits: Traits | None = None,
+        held: StoredBins | None = None,
     ):
         self._rows = rows
         self.first = rows.first
-        self.held: np.ndarray | StoredBins = np.ascontiguousarray(rows.bins)  # kernels read it by its address
-        self.n_rows = len(rows.bins)
+        self.held: np.ndarray | StoredBins
+        if held is None:
+            self.held = np.ascontiguousarray(rows.bins)  # kernels read it by its address
+            self.n_rows = len(rows.bins)
+        else:
+            self.held, self.n_rows = held, held.n_rows
         self.n_classes = n_classes
         self.traits = traits = Traits.of(rows) if traits is None else traits
         self.heaviest, self.varying = traits.heaviest, traits.varying

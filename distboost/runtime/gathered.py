@@ -10,14 +10,37 @@ import numpy as np
 
 from distboost.data.memory import empty
 from distboost.kernels.gather import gather
+from distboost.rows.stored_bins import StoredBins
 from distboost.rows.summands import Summands
 
 MOST_BYTES = 2**24
 
 
-def room_bytes(bins: np.ndarray) -> int:
+def room_bytes(bins: np.ndarray | StoredBins) -> int:
     """Return the most bytes that the rows take: what the memory plan has for the reading of a block, which is over by then."""
-    return min(2 * bins.nbytes, MOST_BYTES)
+    n_bytes = bins.n_rows * len(bins.usual) if isinstance(bins, StoredBins) else bins.nbytes
+    return min(2 * n_bytes, MOST_BYTES)
+
+
+class WaitingBlocks:
+    """Blocks that wait as they are, because few of their bins are stored."""
+
+    def __init__(self) -> None:
+        self._rows: list[Summands] = []
+        self._room = 0
+
+    def put(self, rows: Summands) -> list[Summands]:
+        """Take the rows of a block. Return those to add now: of all blocks, or none."""
+        self._room = self._room if self._rows else room_bytes(rows.stored)
+        self._rows.append(rows)
+        arrays = (*rows.stored.rows, rows.order, rows.vectors)
+        self._room -= sum(array.nbytes for array in arrays)
+        return self.take() if self._room < 0 else []
+
+    def take(self) -> list[Summands]:
+        """Return the rows that wait. They no longer wait."""
+        rows, self._rows = self._rows, []
+        return rows
 
 
 class Waiting:
@@ -56,11 +79,11 @@ class Waiting:
         self._rows = own._replace(varying=varying, largest=max(own.largest, rows.largest))
         gather(rows.dense, rows.order, spans, rows.vectors, is_taken, self._ends, own.dense, own.vectors)
         rest = np.where(is_taken[:, None], spans[:, :1], spans)
-        return [rows._replace(spans=rest), self.take(self._ends - self._starts > self._room - most)]
+        return [rows._replace(spans=rest), *self.take(self._ends - self._starts > self._room - most)]
 
-    def take(self, nodes: np.ndarray | slice = slice(None)) -> Summands:
+    def take(self, nodes: np.ndarray | slice = slice(None)) -> list[Summands]:
         """Return the rows that wait in these nodes, and none of the others. They no longer wait."""
         spans = np.repeat(self._starts.astype(np.int32)[:, None], 2, axis=1)
         spans[nodes, 1] = self._ends[nodes]
         self._ends[nodes] = self._starts[nodes]
-        return self._rows._replace(spans=spans)
+        return [self._rows._replace(spans=spans)]

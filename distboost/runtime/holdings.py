@@ -129,7 +129,7 @@ class Holdings:
             self._n_ordered += reading.n_rows
             self._ordered[key] = reading.n_rows
             in_memory.append("order")
-        return StreamedBlock(reading, self._block, self._scratch, in_memory)
+        return StreamedBlock(reading, self._block, self._scratch, in_memory, self._usual)
 
     def drop(self, keys: Collection[Key]) -> None:
         """Remove these blocks. Their space in scratch files is not reused."""

@@ -12,10 +12,11 @@ import numpy as np
 
 from distboost.kernels.histogram import TILES_AT_ONCE, Target
 from distboost.rows.scales import Scale
-from distboost.rows.summands import Summands, add_histograms
+from distboost.rows.stored_bins import StoredBins
+from distboost.rows.summands import Summands, add_histograms, complete_histograms
 from distboost.rows.sums import Statistic
 from distboost.runtime.block import Block
-from distboost.runtime.gathered import Waiting
+from distboost.runtime.gathered import Waiting, WaitingBlocks
 from distboost.runtime.parts import Part, Share, SharedPart, Slots, Spare
 from distboost.runtime.tiles import feature_groups, n_visits, tiles_of
 from distboost.threads import Threads
@@ -73,7 +74,11 @@ class Tally:
         self._free: list[SimpleQueue[tuple[Share, bool]]] = []
         self._turns = count()
         self._gathers = False  # whether streamed rows wait for others of their node
-        self._waiting: SimpleQueue[Waiting] = SimpleQueue()  # to which no thread puts rows
+        # To which no thread puts rows: of blocks with all bins, and of those with stored ones.
+        self._waiting: tuple[SimpleQueue[Waiting | WaitingBlocks], ...] = SimpleQueue(), SimpleQueue()
+        self._usual: np.ndarray | None = (
+            None  # of blocks with stored bins: their sums are completed at the end
+        )
         self._counts: list[int] = []  # of rows; threads append to it
 
     @property
@@ -121,37 +126,45 @@ class Tally:
 
     def add_streamed(self, block: Block) -> None:
         """Add the rows of a block. Several threads may do this at the same time: each begins with other features."""
-        summands = self._summands([block])
-        waiting = self._take_room(summands[0]) if self._gathers else None
-        if waiting is not None:
-            summands = waiting.put(summands[0])
+        (own,) = self._summands([block])
+        is_stored = isinstance(own.bins, StoredBins)
+        if is_stored:
+            self._usual = own.stored.usual
+        if not self._gathers:
+            self._add_by_turns([own])
+            return
+        queue = self._waiting[is_stored]
+        try:
+            waiting = queue.get_nowait()
+        except Empty:
+            waiting = WaitingBlocks() if is_stored else Waiting(own)
+        self._add_by_turns(waiting.put(own))
+        queue.put(waiting)
+
+    def _add_by_turns(self, summands: list[Summands]) -> None:
+        """Add rows to all shares. Each call begins with other features."""
+        if not summands:
+            return
         turn = next(self._turns) % len(self._free)
         for free in self._free[turn:] + self._free[:turn]:
             self._add_to(free, summands)
-        if waiting is not None:
-            self._waiting.put(waiting)
 
     def finish_stream(self) -> None:
         """Finish all parts."""
-        waiting = [self._waiting.get().take() for _ in range(self._waiting.qsize())]
+        waiting = [
+            rows for queue in self._waiting for _ in range(queue.qsize()) for rows in queue.get().take()
+        ]
         if waiting:
             self._threads.map(lambda free: self._add_to(free, waiting), self._free)
         left = [free.get() for free in self._free for _ in range(free.qsize())]
         self._add_shares([], [share for share, is_fresh in left if is_fresh])  # clears them
         self._finish()
 
-    def _take_room(self, like: Summands) -> Waiting:
-        """Return room to which no other thread puts rows."""
-        try:
-            return self._waiting.get_nowait()
-        except Empty:
-            return Waiting(like)
-
     def _add_to(self, free: SimpleQueue[tuple[Share, bool]], summands: list[Summands]) -> None:
         """Add rows to a share to which no other thread adds."""
         share, fresh = free.get()
         try:
-            self._add(summands, share.features, share.slots, fresh)
+            self._add(summands, share.features, share.slots, fresh, deferred=True)
         finally:
             free.put((share, False))
 
@@ -187,6 +200,8 @@ class Tally:
         for part in self._shared:
             self._threads.map(part.add_up, part.groups_to_add_up())
             part.give_back()
+        if self._usual is not None:
+            self._threads.map(self._complete, self._shared)
         self._threads.map(lambda part: part.finish(), self._parts)
 
     def _summands(self, blocks: list[Block]) -> list[Summands]:
@@ -198,6 +213,20 @@ class Tally:
         self._counts += [some.n_rows for some in found]
         return found
 
-    def _add(self, summands: Sequence[Summands], features: np.ndarray, sums: Slots, fresh: bool) -> None:
-        target = Target(features, sums.offsets, sums.slots, sums.pool, fresh)
-        add_histograms(summands, target, self._weight_factor)
+    def _complete(self, part: SharedPart) -> None:
+        if self._usual is not None:
+            complete_histograms(self._usual, _target(part.features, part.slots, fresh=False))
+
+    def _add(
+        self,
+        summands: Sequence[Summands],
+        features: np.ndarray,
+        sums: Slots,
+        fresh: bool,
+        deferred: bool = False,
+    ) -> None:
+        add_histograms(summands, _target(features, sums, fresh), self._weight_factor, deferred)
+
+
+def _target(features: np.ndarray, sums: Slots, fresh: bool) -> Target:
+    return Target(features, sums.offsets, sums.slots, sums.pool, fresh)

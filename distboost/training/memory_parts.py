@@ -98,6 +98,11 @@ class Task:
         return self.n_features if self.bin_bytes is None else self.bin_bytes
 
     @property
+    def stored_bins(self) -> int:
+        """Bytes of the bins of a row that streams, in scratch files: 0 if the store has all of them."""
+        return self.held_bins if self.held_bins < self.n_features else 0
+
+    @property
     def state_bytes(self) -> int:
         """Bytes of a row in memory beside its bins."""
         weight = 8 + 4 if self.weighted else 0

@@ -174,7 +174,7 @@ def plan_memory(
         at_once,
         task.n_rows * (task.n_features + 12) if streamed else 0,
         ordered,
-        streamed * (task.state_bytes - 4) - ordered * ORDER_BYTES,
+        streamed * (task.state_bytes - 4 + task.stored_bins) - ordered * ORDER_BYTES,
         fixed.window_bytes,
     )
 

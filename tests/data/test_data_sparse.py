@@ -26,6 +26,7 @@ from distboost.estimators.factory import estimator
 from distboost.inputs import zarr_array
 from distboost.inputs.choose import adapter_of
 from distboost.rows import stored_bins
+from distboost.runtime import tally
 from distboost.training import memory_plan
 from tests.data.tables import in_anndata, in_parts
 
@@ -122,12 +123,18 @@ def test_on_workers_and_streamed(form, clients, tmp_path, monkeypatch):
     on_workers = model()
     on_workers.client = clients[2]
     assert trees(on_workers.fit(given, y)) == expected
-    monkeypatch.setattr(memory_plan, "PROCESS_BYTES", 0)
-    monkeypatch.setattr(memory_plan.MemoryPlan, "for_ingest", None)
-    monkeypatch.setattr(RawDataset, "least_ingest", lambda *arguments: 0)
+    count_rows_only(monkeypatch)
     streamed = model(memory_limit=model().fit(X, y).memory_plan_.n_bytes - 1).fit(given, y)
     assert streamed.memory_plan_.streamed
     assert trees(streamed) == expected
+
+
+def count_rows_only(monkeypatch):
+    """Let no memory be planned for libraries and reading."""
+    for name in ("PROCESS_BYTES", "WORKER_BYTES"):
+        monkeypatch.setattr(memory_plan, name, 0)
+    monkeypatch.setattr(memory_plan.MemoryPlan, "for_ingest", None)
+    monkeypatch.setattr(RawDataset, "least_ingest", lambda *arguments: 0)
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "i8", "?", "f4"])
@@ -447,33 +454,56 @@ def wide_table(n_columns=300):
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "parameters"),
+    ("algorithm", "parameters", "gathers"),
     [
-        ("gd-mcboost", {}),
-        ("gd-mcboost", {"subsample": 0.7, "max_features": 0.5}),
-        ("gd-mcboost", {"sketch": 2, "statistic_bits": 3}),
-        ("adaboost-mm", {"max_depth": 3}),  # sums by class
-        ("one-vs-all", {}),  # several trees from the same scores
-        ("rebel", {"weak_learner": "tree", "max_depth": 3}),
-        ("rebel", {"weak_learner": "similarity"}),  # reads the values
-        ("multiboost", {}),  # reads all bins
+        ("gd-mcboost", {}, None),
+        ("gd-mcboost", {}, False),
+        ("gd-mcboost", {}, True),
+        ("gd-mcboost", {"subsample": 0.7, "max_features": 0.5}, None),
+        ("gd-mcboost", {"subsample": 0.7, "max_features": 0.5}, True),
+        ("gd-mcboost", {"sketch": 2, "statistic_bits": 3}, None),
+        ("adaboost-mm", {"max_depth": 3}, None),  # sums by class
+        ("adaboost-mm", {"max_depth": 3}, False),
+        ("one-vs-all", {}, None),  # several trees from the same scores
+        ("rebel", {"weak_learner": "tree", "max_depth": 3}, None),
+        ("rebel", {"weak_learner": "tree", "max_depth": 3}, True),  # wide sums
+        ("rebel", {"weak_learner": "similarity"}, None),  # reads the values
+        ("multiboost", {}, None),  # reads all bins
+        ("multiboost", {}, False),
     ],
     ids=str,
 )
-def test_blocks_hold_few_bins(algorithm, parameters, monkeypatch):
+def test_blocks_hold_few_bins(algorithm, parameters, gathers, monkeypatch):
+    """In memory, or streamed, with blocks that wait to be added together or not."""
     X, y, w = wide_table()
-    monkeypatch.setattr(ingest, "BLOCK_ROWS", 100)
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", 100 if gathers is None else 20)
+    streams = gathers is not None
+    count_rows_only(monkeypatch)
+    if gathers:
+        monkeypatch.setattr(tally, "CACHED_TILES", 0)
+
+    def fitted(**limited):
+        made = estimator(algorithm)(n_estimators=3, n_jobs=2, **parameters, **limited)
+        return made.fit(X, y, w, eval_set=(X, y))
+
+    limit = {"memory_limit": fitted().memory_plan_.n_bytes - 1} if streams else {}
 
     def digest():
-        fitted = estimator(algorithm)(n_estimators=3, n_jobs=2, **parameters).fit(X, y, w, eval_set=(X, y))
-        return fitted.digest(), fitted.eval_loss_.tolist()
+        found = fitted(**limit)
+        assert (found.memory_plan_.streamed > 0) == streams
+        return found.digest(), found.eval_loss_.tolist()
 
     held = []
     of = stored_bins.StoredBins.of
     monkeypatch.setattr(stored_bins.StoredBins, "of", lambda *rows: held.append(of(*rows)) or held[-1])
+    again, unpacked = [], stored_bins.StoredBins.unpacked
+    monkeypatch.setattr(
+        stored_bins.StoredBins, "unpacked", lambda *packed: again.append(packed) or unpacked(*packed)
+    )
     found = digest()
     assert held
     assert None not in held
+    assert bool(again) == streams
     monkeypatch.setattr(stored_bins.StoredBins, "of", lambda *rows: None)
     assert found == digest()
 
@@ -504,10 +534,21 @@ def test_the_fullest_rows_decide_the_memory_of_reading(tmp_path):
     assert found.copies == (4 + 4 + 16) / 4  # an entry in kernels, over a dense value
 
 
-def test_workers_hold_few_bins(clients, monkeypatch):
+@pytest.mark.parametrize("streams", [False, True])
+def test_workers_hold_few_bins(streams, clients, tmp_path, monkeypatch):
     X, y, w = wide_table()
-    on_workers = model()
-    on_workers.client = clients[2]
-    found = on_workers.fit(X, y, w)
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", 4)
+    count_rows_only(monkeypatch)
+
+    def fitted(**limited):
+        on_workers = model(scratch=str(tmp_path / "scratch"), **limited)
+        on_workers.client = clients[2]
+        return on_workers.fit(X, y, w)
+
+    found = fitted()
+    if streams:
+        found = fitted(memory_limit=found.memory_plan_.n_bytes - 1)
+        assert found.memory_plan_.streamed
+        assert found.memory_plan_.scratch_bytes > found.memory_plan_.streamed * 3 * 0.04 * X.shape[1]
     monkeypatch.setattr(stored_bins.StoredBins, "of", lambda *rows: None)
     assert trees(found) == trees(model().fit(X, y, w))

@@ -21,8 +21,10 @@ from distboost.data.blocks import BinnedRows
 from distboost.errors import StoreError
 from distboost.io import mapping
 from distboost.io.ahead import STEP, n_loaded
+from distboost.rows import stored_bins
 from distboost.rows.messages import NO_SPLITS, HistogramQuestion, RootQuestion, Splits
 from distboost.rows.scales import Scale
+from distboost.rows.stored_bins import StoredBins
 from distboost.runtime import holdings
 from distboost.runtime.block import Grown, Key
 from distboost.runtime.layout import Allotment, Layout, Reading
@@ -277,6 +279,35 @@ def test_an_array_that_stays_in_memory_is_not_written(scratch):
     streamed.put_back(block)
     assert_array_equal(streamed.open().order, np.arange(0, N, 2))
     assert scratch.loaded == []
+
+
+class ReadWhenUsed:
+    """Rows that count how often their bins are read."""
+
+    def __init__(self):
+        self._rows, self.n_read = rows_of(0), 0
+
+    def __getattr__(self, name):
+        self.n_read += name == "bins"
+        return getattr(self._rows, name)
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_few_bins_are_read_from_the_store_once(few, scratch, monkeypatch):
+    monkeypatch.setattr(stored_bins, "FEWEST_FEATURES", 1)
+    monkeypatch.setattr(stored_bins, "MOST_STORED", few)
+    rows = ReadWhenUsed()
+    streamed = StreamedBlock(lambda: rows, made, scratch, usual=np.array([3, 0, 9], np.uint8))
+    streamed.put_back(streamed.open())
+    before = rows.n_read
+    for _ in range(2):
+        block = streamed.open()
+        assert isinstance(block.held, StoredBins) == few
+        assert_array_equal(block.bins, rows_of(0).bins)
+        assert block.n_rows == N
+        streamed.put_back(block)
+    assert (rows.n_read == before) == few
+    assert scratch.written == [(stored_bins.PACKED_STEP,)] * few
 
 
 def test_as_many_places_stay_in_memory_as_are_allotted(tmp_path, monkeypatch):

@@ -9,8 +9,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from distboost.data.blocks import BinnedRows
+from distboost.rows import stored_bins
 from distboost.rows.messages import Splits
 from distboost.rows.scales import Scale
+from distboost.rows.stored_bins import StoredBins
 from distboost.runtime import gathered
 from distboost.runtime import parts as parts_module
 from distboost.runtime import tally as tally_module
@@ -28,11 +30,12 @@ ROW_BYTES = 4 + 4 * 8  # bins and statistic
 N_BINS = np.array([4, 1, 9, 30])
 CONSTANT = {0: 7, 201: 30}  # of the blocks that begin with these rows: the bin of feature 3
 NODES = np.array([1, 2])
+USUAL = np.array([0, 1, 4, 7], np.uint8)
 SCALE = Scale(np.log(N_CLASSES - 1), 18)
 
 
-def block_of(first, n, rng):
-    """A block whose root is split in two, with the statistic of its rows."""
+def block_of(first, n, rng, stored=False):
+    """A block whose root is split in two, with the statistic of its rows. `stored`: with few of its bins."""
     bins = rng.integers(0, N_BINS + 1, (n, len(N_BINS))).astype(np.uint8)
     bins[:, 3] = CONSTANT.get(first, bins[:, 3])
     rows = BinnedRows(first, bins, rng.integers(0, N_CLASSES, n).astype(np.int32), np.ones(n))
@@ -41,6 +44,9 @@ def block_of(first, n, rng):
     block.start_tree(None)
     Residuals(MarginWeights(0.5)).prepare(block, block.order, SCALE, 0.0)
     block.split(Splits.of([(0, 2, 4, False, 1, 2)]), N_BINS)
+    if stored:
+        block.store(USUAL)
+        assert isinstance(block.held, StoredBins)
     return block
 
 
@@ -70,8 +76,12 @@ WAYS = [*itertools.product(HOW, ((1, 2**26), (1, 0), (2, 2**26)))]
 @pytest.mark.parametrize("n_threads", [1, 2, 3, 7, 64])
 @pytest.mark.parametrize("features", [[0, 1, 2, 3], [2], [1, 3]])
 @pytest.mark.parametrize("way", WAYS, ids=str)
-def test_any_threads_sum_the_same(n_threads, features, way, monkeypatch):
+@pytest.mark.parametrize("stored", [(), (0, 1, 2), (0, 2), (1, 2)])
+def test_any_threads_sum_the_same(n_threads, features, way, stored, monkeypatch):
+    """Whichever blocks are `stored`: those with few rows, or with many, are added in tiles or not."""
     how, (n_parts, room) = way
+    monkeypatch.setattr(stored_bins, "FEWEST_FEATURES", 1)
+    monkeypatch.setattr(stored_bins, "MOST_STORED", 1.0)
     monkeypatch.setattr(tally_module, "ENTRIES_PER_THREAD", 1)
     monkeypatch.setattr(parts_module, "ENTRIES_PER_BIN", 0)
     if how == "by node":
@@ -80,7 +90,8 @@ def test_any_threads_sum_the_same(n_threads, features, way, monkeypatch):
         monkeypatch.setattr(tally_module, "CACHED_TILES", 0)
         monkeypatch.setattr(gathered, "room_bytes", lambda bins: ROW_BYTES * 130 * len(NODES))
     rng = np.random.default_rng(0)
-    blocks = [block_of(0, 200, rng), block_of(200, 1, rng), block_of(201, 70, rng)]
+    sizes = {0: 200, 200: 1, 201: 70}
+    blocks = [block_of(*size, rng, number in stored) for number, size in enumerate(sizes.items())]
     features = np.array(features)
     offsets = offsets_of(N_BINS, np.arange(4))
     pool = rng.integers(-9, 9, (5, offsets[-1], 8))
@@ -169,10 +180,10 @@ def test_few_rows_of_a_node_wait_for_those_of_other_blocks(monkeypatch):
     together = [n for _, later in added for n in later if n]
     assert together
     assert min(together) > 60
-    rest = waiting.take()
+    (rest,) = waiting.take()
     assert rest.varying.tolist() == [True, False, True, True]
     add(rest)
-    assert not waiting.take().n_rows
+    assert not waiting.take()[0].n_rows
     assert_array_equal(sums, expected_sums(blocks, offsets, features))
 
 

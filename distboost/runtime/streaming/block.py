@@ -11,9 +11,12 @@ import numpy as np
 from distboost.data.blocks import AnyRows
 from distboost.io.ahead import load_file_ahead
 from distboost.rows.messages import Draw, Splits
+from distboost.rows.stored_bins import StoredBins
 from distboost.runtime.block import Block, Grown, Traits
 from distboost.runtime.streaming.scratch import FileRegion, Scratch
 from distboost.weights.sampled import MAGNITUDES, drawn
+
+BINS = "bins"  # the name of the stored ones
 
 
 class StreamedBlock:
@@ -28,6 +31,8 @@ class StreamedBlock:
     scratch : Scratch
     in_memory : collection of str
         The names of arrays that stay in memory.
+    usual : ndarray of shape (D,), uint8, or None
+        The bins of 0. If few bins differ, these come from scratch files after the first time.
     """
 
     def __init__(
@@ -36,7 +41,9 @@ class StreamedBlock:
         make: Callable[..., Block],
         scratch: Scratch,
         in_memory: Collection[str] = (),
+        usual: np.ndarray | None = None,
     ):
+        self._usual = usual
         self._read, self._make, self._scratch, self._in_memory = read, make, scratch, in_memory
         self._arrays: dict[str, np.ndarray] = {}  # that stay in memory
         self._extents: dict[str, FileRegion] = {}  # of the others
@@ -44,17 +51,21 @@ class StreamedBlock:
         self._files: tuple[Path, ...] = ()  # of the bins, on a local disk
         self.spans = np.zeros((1, 2), np.int32)
         self.grown: Grown | None = None
-        self.first = self.round = 0
+        self.first = self.round = self._n_rows = 0
 
     def open(self, names: Iterable[str] = (), changed: Collection[str] | None = None) -> Block:
         """Read the block's bins, and the stored arrays of these names. Other arrays are read when they are used.
 
         Arrays may be memory-mapped unless they are named in `changed`; with None, none is.
         """
-        rows = self._read()
-        block = self._make(rows, load=partial(self._load, changed=changed), traits=self._traits)
+        rows, held = self._read(), None
+        packed = self._load(BINS)
+        if packed is not None:
+            assert self._usual is not None
+            held = StoredBins.unpacked(packed, self._usual, self._n_rows)
+        block = self._make(rows, load=partial(self._load, changed=changed), traits=self._traits, held=held)
         if self._traits is None:
-            self._traits, self._files = block.traits, rows.files
+            self._traits, self._files, self._n_rows = block.traits, rows.files, block.n_rows
         block.spans, block.grown, block.round = self.spans, self.grown, self.round
         for name in names:
             block.load(name)
@@ -64,12 +75,19 @@ class StreamedBlock:
         """Ask the system to load the bins and these arrays into its cache, if they are on a local disk."""
         for file in self._files:
             load_file_ahead(file)
-        for name in names:
+        for name in (BINS, *names):
             if name in self._extents:
                 self._scratch.read_ahead(self._extents[name])
 
     def put_back(self, block: Block) -> None:
-        """Write the changed arrays to scratch files, or keep them."""
+        """Write the changed arrays to scratch files, or keep them; the first time also the bins, if few are to be stored."""
+        if self._usual is not None and BINS not in self._extents:
+            stored = StoredBins.of(block.bins, self._usual)
+            if stored is None:
+                self._usual = None
+            else:
+                self._put(BINS, stored.packed())
+                self._files = ()
         for name in block.changed:
             self._put(name, block.buffers[name])
         block.changed.clear()
