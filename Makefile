@@ -18,7 +18,7 @@ demo: $(VENV)/.with-core  ## train on a local cluster and in this process; about
 
 # Compiled modules are kept whatever the environment says: the many processes that tests start need not compile them again.
 test: export PYTHONDONTWRITEBYTECODE =
-test: $(VENV)/.with-test  ## run the tests: about 8 minutes on 2 cores
+test: $(VENV)/.with-test  ## run the tests: 10 to 20 minutes on 2 cores
 	@$(RUN) -m tests.compile_kernels  # and modules: what all processes need, once
 	$(RUN) -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 

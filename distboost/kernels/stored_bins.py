@@ -86,7 +86,9 @@ def restore(starts, feature, value, usual, out):
     """Set out to all bins of the rows."""
     # IN: starts, feature, value: see `store`; usual (D,) uint8
     # OUT: out (n, D) uint8
-    out[:] = usual
+    for i in range(out.shape[0]):
+        for d in range(out.shape[1]):
+            out[i, d] = usual[d]
     for chunk in range(starts.shape[0]):
         for i in range(out.shape[0]):
             for k in range(starts[chunk, i], starts[chunk, i + 1]):
