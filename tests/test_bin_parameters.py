@@ -79,4 +79,4 @@ def test_the_command_takes_the_same_limits(blobs, tmp_path):
     assert done.exit_code == 0, done.output
     done = CliRunner().invoke(main, [*arguments, "--memory-limit", "much"])
     assert done.exit_code == 1
-    assert "is 'much'. Set a number of bytes" in done.stderr
+    assert "is 'much'.\nSet a number of bytes" in done.stderr

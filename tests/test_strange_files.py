@@ -193,7 +193,7 @@ def test_a_device_is_refused_before_the_run(null, tmp_path):
     assert done.exit_code == 1
     assert (
         done.output
-        == f"Error: cannot write {null}: it is a device, which is not replaced. Pass the path of a file.\n"
+        == f"Error: cannot write {null}: it is a device, which is not replaced.\nPass the path of a file.\n"
     )
     assert stat.S_ISCHR(null.stat().st_mode)
 

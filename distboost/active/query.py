@@ -178,13 +178,7 @@ class QueryByCommittee(Lessons):
         self._given = pool
         self.pool = self._opened(pool)
         warn_about(self.pool.source, self.home.missing_chunks)
-        if start not in STARTS:
-            raise DataError(
-                f"start is {start!r}, expected one of {', '.join(map(repr, STARTS))}.",
-                where="start",
-                value=start,
-            )
-        self.start = start
+        self.start = _known_start(start)
         self.n_initial = _whole("n_initial", n_initial)
         self._function: Function | None = None
         given = zip(SETTINGS, (batch_size, strategy, pool_fraction, diversity, audit), strict=True)
@@ -739,6 +733,13 @@ def _part_of(share: float, before: int, n: int) -> int:
     """Return how many of n more rows are of a kind that has this share of all."""
     first, last = (int(share * asked + 1e-9) for asked in (before, before + n))
     return last - first
+
+
+def _known_start(start: str) -> str:
+    if start not in STARTS:
+        known = ", ".join(map(repr, STARTS))
+        raise DataError(f"start is {start!r}, expected one of {known}.", where="start", value=start)
+    return start
 
 
 def _whole(name: str, value: Any, least: int = 1) -> int:

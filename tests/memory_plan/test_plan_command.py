@@ -65,7 +65,7 @@ def test_plan_of_a_store_knows_the_classes(blobs, tmp_path):
         (("--rows", 10, "--features", 2, "--classes", 2, "--memory-limit", "1MB"), "Raise the limit"),
         (
             ("--rows", 10, "--features", 2, "--classes", 2, "--memory-limit", "much"),
-            "is 'much'. Set a number of bytes",
+            "is 'much'.\nSet a number of bytes",
         ),
     ],
 )
