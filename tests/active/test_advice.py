@@ -39,7 +39,7 @@ def test_the_interval_has_the_true_error():
     X_test, y_test = rows(4000, 1000)
     for seed in range(20):
         X, y = rows(1500, seed)
-        found = taught(learner(X, audit=0.4, random_state=seed), y, 140)
+        found = taught(learner(X, audit=0.4, batch_size=24, random_state=seed), y, 140)
         error = found.advice().error
         assert error.n_rows == len(set(found.labelled_) & found.ledger.audited) == 48
         held += error.low <= 1 - found.model_.score(X_test, y_test) <= error.high
