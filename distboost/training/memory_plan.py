@@ -172,7 +172,7 @@ def plan_memory(
         room,
         window,
         at_once,
-        task.n_rows * (task.n_features + 12) if streamed else 0,
+        task.n_rows * (task.held_bins + 12) if streamed else 0,
         ordered,
         streamed * (task.state_bytes - 4 + task.stored_bins) - ordered * ORDER_BYTES,
         fixed.window_bytes,

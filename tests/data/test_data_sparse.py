@@ -522,8 +522,29 @@ def test_the_plan_counts_the_bins_that_blocks_hold(monkeypatch, tmp_path):
     assert bins_of_a_row(X, y) == 4 + 3 * np.ceil(entries)
     in_anndata(X, [f"g{d}" for d in range(X.shape[1])], tmp_path / "a")
     assert bins_of_a_row(str(tmp_path / "a/X"), y) == 4 + 3 * np.ceil(entries)
+    store = distboost.bin(X, y, str(tmp_path / "store"), max_bins=9)
+    assert bins_of_a_row(store, None) == 4 + 3 * np.ceil(entries)
     full = scipy.sparse.vstack([X, scipy.sparse.csr_array(np.ones((40, X.shape[1])))])
     assert bins_of_a_row(full, [*y, *y[:40]]) == X.shape[1]
+
+
+def test_a_store_of_sparse_rows_is_small(tmp_path, monkeypatch):
+    """It is as good as the rows, in memory and streamed. Full rows are not compressed."""
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", 10)
+    X, y, w = wide_table()
+    places = {name: str(tmp_path / name) for name in ("sparse", "dense")}
+    for place, rows in zip(places.values(), (X, X.toarray()), strict=True):
+        distboost.bin(rows, y, place, max_bins=9, sample_weight=w)
+    sizes = {
+        name: sum(file.stat().st_size for file in tmp_path.glob(f"{name}/bins/c/*/*")) for name in places
+    }
+    assert sizes["sparse"] < 0.4 * sizes["dense"]
+    found = model().fit(places["sparse"])
+    assert trees(found) == trees(model().fit(places["dense"])) == trees(model().fit(X, y, w))
+    count_rows_only(monkeypatch)
+    streamed = model(memory_limit=model().fit(places["sparse"]).memory_plan_.n_bytes - 1)
+    assert trees(streamed.fit(places["sparse"])) == trees(found)
+    assert streamed.memory_plan_.streamed
 
 
 def test_the_fullest_rows_decide_the_memory_of_reading(tmp_path):

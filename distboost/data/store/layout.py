@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import zarr
-from zarr.codecs import Crc32cCodec
+from zarr.codecs import Crc32cCodec, ZstdCodec
 
 from distboost.data.chunks import chunk_key
 from distboost.data.inventory import Probe
@@ -135,9 +135,11 @@ def checksum(*arrays: np.ndarray) -> int:
     return value
 
 
-def block_array(group: zarr.Group, name: str, shape: tuple[int, ...], rows: int) -> zarr.Array[Any]:
-    """Open or make an array of the store. It is not compressed, since quantile bins do not compress."""
-    return chunked_array(group, name, name, shape, _block_chunks(shape, rows))
+def block_array(
+    group: zarr.Group, name: str, shape: tuple[int, ...], rows: int, compressed: bool = False
+) -> zarr.Array[Any]:
+    """Open or make an array of the store. Only sparse bins are to be compressed: those of quantiles do not compress."""
+    return chunked_array(group, name, name, shape, _block_chunks(shape, rows), compressed)
 
 
 def is_block_array(array: Any, name: str, shape: tuple[int, ...], rows: int) -> bool:
@@ -150,15 +152,21 @@ def _block_chunks(shape: tuple[int, ...], rows: int) -> tuple[int, ...]:
 
 
 def chunked_array(
-    group: zarr.Group, name: str, kind: str, shape: tuple[int, ...], chunks: tuple[int, ...]
+    group: zarr.Group,
+    name: str,
+    kind: str,
+    shape: tuple[int, ...],
+    chunks: tuple[int, ...],
+    compressed: bool = False,
 ) -> zarr.Array[Any]:
     """Return an array of type `kind` with checksums in its chunks. An existing array is kept if it has these chunks."""
     present: zarr.Array[Any] = _present(group, name)
     if _is_of(present, kind, shape, chunks):
         return present
     dtype, fill = _KINDS[kind]
+    compressors = [ZstdCodec(level=1), Crc32cCodec()] if compressed else [Crc32cCodec()]
     return group.create_array(
-        name, shape=shape, chunks=chunks, dtype=dtype, fill_value=fill, compressors=[Crc32cCodec()],
+        name, shape=shape, chunks=chunks, dtype=dtype, fill_value=fill, compressors=compressors,
         config={"write_empty_chunks": True}, overwrite=True,
     )  # fmt: skip
 
@@ -190,7 +198,10 @@ def plain_array(group: zarr.Group, name: str, values: np.ndarray) -> None:
     group.create_array(name, data=values, compressors=[Crc32cCodec()], overwrite=True)
 
 
-def store_bytes(n_rows: int, n_features: int, rows: int, max_bins: int, keep_values: bool) -> int:
-    """Return about how many bytes a store takes. Its last block takes as many as the others."""
+def store_bytes(
+    n_rows: int, n_features: int, rows: int, max_bins: int, keep_values: bool, bin_bytes: int
+) -> int:
+    """Return about how many bytes a store takes, of so many for the bins of a row. Its last block takes as many as the others."""
     stored = -(-n_rows // rows) * min(rows, n_rows)
-    return stored * (n_features * (9 if keep_values else 1) + 12) + 8 * max_bins * n_features + 2**16
+    values = 8 * n_features if keep_values else 0
+    return stored * (bin_bytes + values + 12) + 8 * max_bins * n_features + 2**16

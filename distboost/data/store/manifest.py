@@ -22,6 +22,7 @@ from distboost.io.storage import MANIFEST, open_store
 
 STORE_VERSION = 3
 NAMES = "feature_names"  # an entry of stores whose features have names
+BIN_BYTES = "bin_bytes"  # an entry of stores of sparse bins: the most bytes of a row's in memory
 _COMPARED = {"checksum", "checksums", "source"}
 _REMEDY = "Bin the data again, after removing this store."
 

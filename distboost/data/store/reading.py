@@ -88,12 +88,13 @@ def _read(blocks: StoredBlocks, name: str, block: int, expected: int, content: n
     """Read a block into `content`; raise errors as they are.
 
     A chunk on a local disk is verified once. As long as its file does not change, it is then read directly into the array: the
-    store does not compress, and zarr's copies and checks would take longer than a histogram of few classes.
+    store does not compress it, and zarr's copies and checks would take longer than a histogram of few classes.
     """
     known = _intact.get((blocks.url, name, block))
     if known is not None and _read_intact(*known, content):
         return
-    path = local_file(blocks.arrays[name], block)
+    is_plain = len(blocks.arrays[name].compressors) == 1  # the checksum
+    path = local_file(blocks.arrays[name], block) if is_plain else None
     stamp = None if path is None else Stamp.of(path)
     content[:] = blocks.read(name, block)
     found = checksum(content)

@@ -31,6 +31,7 @@ from distboost.data.profile import ClassScan, Profile
 from distboost.data.row_weights import WeightRule
 from distboost.data.store.layout import StoredBlocks, is_block_array
 from distboost.data.store.manifest import (
+    BIN_BYTES,
     NAMES,
     STORE_VERSION,
     array_shapes,
@@ -135,7 +136,7 @@ class BinnedStore:
 
     @property
     def bin_bytes(self) -> int:
-        found: int = self.n_features
+        found: int = self._manifest.get(BIN_BYTES, self.n_features)
         return found
 
     @property

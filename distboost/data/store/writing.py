@@ -19,6 +19,7 @@ from distboost.data.scan import ScanOptions
 from distboost.data.source import fingerprint
 from distboost.data.store.layout import StoredBlocks, block_array, plain_array, store_bytes
 from distboost.data.store.manifest import (
+    BIN_BYTES,
     NAMES,
     STORE_VERSION,
     array_shapes,
@@ -110,7 +111,7 @@ def write_store(
     complete = _complete(url, made_from)
     if complete is not None:
         return complete
-    needed = store_bytes(data.n_rows, data.n_features, rows, max_bins, keep_values)
+    needed = store_bytes(data.n_rows, data.n_features, rows, max_bins, keep_values, data.bin_bytes)
     if plan.merge is not None:  # the bands of one stretch of rows exist beside the blocks
         needed += min(plan.bins.rows, data.n_rows) * data.n_features * (9 if keep_values else 1)
     check_space(url, needed)
@@ -142,7 +143,8 @@ def _write(
     remove_partial_files(url)
     with writing(url, needed):
         group = _begun(url, made_from)
-    blocks = _blocks(group, url, made_from, needed)
+    is_sparse = data.bin_bytes < data.n_features
+    blocks = _blocks(group, url, made_from, needed, is_sparse)
     progress = WrittenBlocks(blocks, work)
     profile = _scanned(group, data, options, plan=plan, progress=progress, profile=profile)
     rule = WeightRule(np.ones(len(profile.classes)))
@@ -157,7 +159,9 @@ def _write(
     with writing(url, needed):
         remove_bands(group)
         remove_partial_files(url)
-        group.attrs.put({MANIFEST: sealed({**made_from, **profile_entries(profile), "checksums": checksums})})
+        entries = {**made_from, **profile_entries(profile), "checksums": checksums}
+        entries[BIN_BYTES] = data.bin_bytes if is_sparse else None
+        group.attrs.put({MANIFEST: sealed(entries)})
     return BinnedStore.open(url)
 
 
@@ -209,11 +213,14 @@ def _occupied(url: str, what: str) -> DataError:
     )
 
 
-def _blocks(group: zarr.Group, url: str, made_from: dict[str, Any], needed: int) -> StoredBlocks:
+def _blocks(
+    group: zarr.Group, url: str, made_from: dict[str, Any], needed: int, is_sparse: bool
+) -> StoredBlocks:
     rows = made_from["block_rows"]
     with writing(url, needed):
         arrays = {
-            name: block_array(group, name, shape, rows) for name, shape in array_shapes(made_from).items()
+            name: block_array(group, name, shape, rows, is_sparse and name == "bins")
+            for name, shape in array_shapes(made_from).items()
         }
     return StoredBlocks(arrays, url, rows, made_from["n_rows"], needed)
 
