@@ -34,10 +34,10 @@ STORED = 0.05  # about so many counts are not 0
 class Tissue:
     """What the cells of each type express."""
 
-    def __init__(self, n_genes: int, n_types: int, seed: int):
+    def __init__(self, n_genes: int, n_types: int, seed: int, stored: float = STORED):
         random = np.random.default_rng(seed)
         common = random.gamma(0.4, 1.0, n_genes)
-        self.rates = np.tile(common * STORED / common.mean(), (n_types, 1))
+        self.rates = np.tile(common * stored / common.mean(), (n_types, 1))
         for rates in self.rates:
             rates[random.choice(n_genes, MARKERS, replace=False)] += random.gamma(2.0, 0.12, MARKERS)
         self.genes = [f"gene {d}" for d in range(n_genes)]

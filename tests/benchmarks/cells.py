@@ -33,8 +33,8 @@ class Cells(NamedTuple):
     n_held_out: int
 
     @classmethod
-    def made(cls, n: int, n_genes: int, n_types: int) -> Cells:
-        tissue, random = Tissue(n_genes, n_types, 0), np.random.default_rng(1)
+    def made(cls, n: int, n_genes: int, n_types: int, stored: float = 0.033) -> Cells:
+        tissue, random = Tissue(n_genes, n_types, 0, stored), np.random.default_rng(1)
         parts = [tissue.cells(min(PART, n - first), random) for first in range(0, n, PART)]
         X = scipy.sparse.vstack([counts for counts, _ in parts], format="csr")
         return cls(X, np.concatenate([types for _, types in parts]), n // 10)
