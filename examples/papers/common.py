@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[2]
 DATA = ROOT / "examples" / "data"
 RESULTS = ROOT / "examples" / "papers" / "results"
 PAGES = ROOT / "docs" / "results"
+IMAGES = ROOT / "docs" / "images"
 QUICK_ROUNDS, QUICK_ROWS = 10, 400
 
 # Figures: data set -> method -> one list of numbers (one per column of the table) per repeat.
@@ -51,6 +52,14 @@ class Method(NamedTuple):
     prepare: Callable[[Split], Split] = lambda split: split
 
 
+class Picture(NamedTuple):
+    """A picture in docs/images. `draw` fills an empty figure of matplotlib, with few rounds if `quick`."""
+
+    file: str
+    alt: str
+    draw: Callable[[Any, bool], None]
+
+
 class Table(NamedTuple):
     """What is measured. `measure` returns a number per column; the last is printed beside those of paper and reference."""
 
@@ -64,6 +73,7 @@ class Table(NamedTuple):
     columns: Sequence[str] = ("ours",)
     digits: int = 2
     comment: str = ""
+    picture: Picture | None = None
 
 
 # Data sets and splits.
@@ -144,15 +154,15 @@ def after(curve: np.ndarray, n_rounds: int) -> float:
 
 
 def measure(
-    table: Table, datasets: Sequence[str], quick: bool
+    table: Table, datasets: Sequence[str], quick: bool, kept: Figures
 ) -> Iterator[tuple[str, str, list[list[float]]]]:
-    """Yield (data set, method, figures of each repeat)."""
+    """Yield (data set, method, figures of each repeat) of all that is not kept."""
     for dataset in datasets:
         splits = table.splits(dataset)
         splits = [_some_rows(next(splits))] if quick else list(splits)
         n_classes = int(max(split.y.max() for split in splits)) + 1
         for name, method in table.methods.items():
-            if method.only is None or dataset in method.only:
+            if (method.only is None or dataset in method.only) and name not in kept.get(dataset, {}):
                 models = [_model(method, n_classes, quick) for _ in splits]
                 pairs = zip(models, splits, strict=True)
                 yield dataset, name, [_figures(table, model, method.prepare(split)) for model, split in pairs]
@@ -166,7 +176,9 @@ def _some_rows(split: Split) -> Split:
 
 def _model(method: Method, n_classes: int, quick: bool) -> Any:
     model = method.make(n_classes)
-    return model.set_params(n_estimators=min(model.n_estimators, QUICK_ROUNDS)) if quick else model
+    if quick and hasattr(model, "n_estimators"):
+        model.set_params(n_estimators=min(model.n_estimators, QUICK_ROUNDS))
+    return model
 
 
 def _figures(table: Table, model: Any, split: Split) -> list[float]:
@@ -247,8 +259,23 @@ def page(script: str, doc: str, tables: Sequence[Table]) -> str:
             f"{fill(table.caption, 130)}\n\n{made}",
             "\n".join([*header(table), *lines]),
         ]
+        parts += [f"![{table.picture.alt}](../images/{table.picture.file})"] if table.picture else []
         parts += [fill(table.comment, 130)] if table.comment else []
     return "\n\n".join(parts) + "\n"
+
+
+def draw(picture: Picture, folder: Path, quick: bool) -> None:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise SystemExit(
+            "--plot needs matplotlib, which is not installed. Install the optional extra: pip install '.[plots]'"
+        ) from None
+    canvas = Figure(layout="constrained")
+    picture.draw(canvas, quick)
+    folder.mkdir(parents=True, exist_ok=True)
+    canvas.savefig(folder / picture.file, dpi=80, metadata={"Software": None})
+    print(f"written: {folder / picture.file}")
 
 
 def write(path: Path, text: str) -> None:
@@ -286,11 +313,21 @@ def arguments(doc: str, tables: Sequence[Table]) -> argparse.ArgumentParser:
         action="store_true",
         help="keep the figures in examples/papers/results and, if complete, write docs/results",
     )
+    add("--missing", action="store_true", help="measure only what the kept figures lack")
     add(
         "--page",
         action="store_true",
         help="only write docs/results, from the kept figures",
     )
+    if any(table.picture for table in tables):
+        add(
+            "--plot",
+            nargs="?",
+            type=Path,
+            const=IMAGES,
+            metavar="FOLDER",
+            help="only draw the pictures of the tables, by default in docs/images; needs matplotlib",
+        )
     return parser
 
 
@@ -308,6 +345,10 @@ def run(file: str, doc: str, tables: Sequence[Table], options: argparse.Namespac
         write(PAGES / f"{script}.md", page(script, doc, tables))
         return 0
     chosen = [table for table in tables if options.table is None or table.name in options.table]
+    if getattr(options, "plot", None):
+        for picture in [table.picture for table in chosen if table.picture]:
+            draw(picture, options.plot, options.quick)
+        return 0
     measured: dict[str, Figures] = {}
     # An estimator trains on the current client, if there is one: the result is the same.
     cluster = Client(n_workers=options.workers, threads_per_worker=1) if options.workers else nullcontext()
@@ -315,15 +356,18 @@ def run(file: str, doc: str, tables: Sequence[Table], options: argparse.Namespac
         for table in chosen:
             wanted = options.only or (table.quick if options.quick else table.datasets)
             datasets = [name for name in table.datasets if name in wanted]
+            path = result_file(script, table)
+            old = json.loads(path.read_text()) if options.missing and path.exists() else {}
+            kept: Figures = old.get("figures", {})
             start = time.process_time()  # of this process alone: other work on the machine does not count
-            measured[table.name] = _printed(table, datasets, options.quick)
+            measured[table.name] = _printed(table, datasets, options.quick, kept)
             if options.write:
-                kept = {
+                content = {
                     "command": f"python -m examples.papers.{script} --table {table.name} --write",
-                    "seconds": round(time.process_time() - start),
-                    "figures": measured[table.name],
+                    "seconds": round(time.process_time() - start) + old.get("seconds", 0),
+                    "figures": _merged(table, kept, measured[table.name]),
                 }
-                write(result_file(script, table), as_json(kept))
+                write(path, as_json(content))
     if options.json:
         write(options.json, as_json(measured))
     if options.write and all(result_file(script, table).exists() for table in tables):
@@ -331,12 +375,23 @@ def run(file: str, doc: str, tables: Sequence[Table], options: argparse.Namespac
     return 0
 
 
-def _printed(table: Table, datasets: Sequence[str], quick: bool) -> Figures:
-    """Measures a table and prints each row at once."""
+def _merged(table: Table, *parts: Figures) -> Figures:
+    """The figures of all parts, in the order of the table."""
+    found = {
+        dataset: {name: part[dataset][name] for part in parts for name in part.get(dataset, {})}
+        for dataset in table.datasets
+    }
+    return {
+        d: {name: methods[name] for name in table.methods if name in methods} for d, methods in found.items()
+    }
+
+
+def _printed(table: Table, datasets: Sequence[str], quick: bool, kept: Figures) -> Figures:
+    """Measures what is not kept of a table and prints each row at once."""
     quickly = f" (At most {QUICK_ROUNDS} rounds and {QUICK_ROWS} rows: not comparable.)" if quick else ""
     print(f"\n{table.name}: {table.caption}{quickly}\n", *header(table), sep="\n", flush=True)
     figures: Figures = {}
-    for dataset, name, repeats in measure(table, datasets, quick):
+    for dataset, name, repeats in measure(table, datasets, quick, kept):
         figures.setdefault(dataset, {})[name] = repeats
         print(row(table, dataset, name, repeats), flush=True)
     return figures
