@@ -35,6 +35,8 @@ SYSTEMS: list[tuple[str, dict[str, Any]]] = [
     ("aoso-logitboost", {}),
     ("jointboost", {}),
     ("gradboost", {}),
+    ("multiboost", {"n_estimators": 20}),
+    ("structboost", {"n_estimators": 20}),
     ("cd-mcboost", {}),
     ("cd-mcboost", {"loss": "logistic"}),
     ("cd-mcboost", {"max_depth": 3}),
@@ -45,6 +47,7 @@ SYSTEMS: list[tuple[str, dict[str, Any]]] = [
     ("gd-mcboost", {"loss": "logistic", "learning_rate": 0.3}),
 ]
 DATASETS = ("vowel", "glass", "vehicle", "letter")
+NOT_ON_LETTER = ("multiboost", "structboost")  # they optimise all coefficients in each round: see docs/baselines.md
 
 
 @click.command(help=__doc__)
@@ -59,16 +62,19 @@ def main(algorithms: tuple[str, ...], datasets: tuple[str, ...], rounds: int) ->
             continue
         figures = []
         for dataset in datasets:
+            if dataset == "letter" and name in NOT_ON_LETTER:
+                figures.append("")
+                continue
             [split] = official(dataset)
             started = time.perf_counter()
-            model = estimator(name)(n_estimators=rounds, calibration=None, **parameters)
+            model = estimator(name)(**{"n_estimators": rounds, "calibration": None, **parameters})
             [wrong] = error(model, split)
             seconds = time.perf_counter() - started
             click.echo(
                 f"{name} {parameters} {dataset}: {wrong:.1f} %, {model.n_iter_} rounds, {seconds:.1f} s",
                 err=True,
             )
-            ended = "" if model.n_iter_ == rounds else f" ({model.n_iter_} rounds)"
+            ended = "" if model.n_iter_ == model.n_estimators else f" ({model.n_iter_} rounds)"
             figures.append(f"{wrong:.1f}{ended}")
         settings = ", ".join(f"{parameter}={value!r}" for parameter, value in parameters.items())
         lines.append([f"{name}{', ' * bool(settings)}{settings}", *figures])
