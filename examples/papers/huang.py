@@ -151,8 +151,8 @@ TABLES = (
         measure=at_rounds(*SHOWN),
         columns=[str(n) for n in SHOWN],
         quick=("glass",),
-        comment="In the thesis, GAMBLE has the smaller error on both. Here it does on segment from 10 rounds on; on glass, the two "
-        "cross several times, and SAMME is lower after 300 and 1000 rounds.",
+        comment="In the thesis, GAMBLE has the smaller error on both. Here it does on segment from 10 rounds on; on glass, the "
+        "two cross several times, and SAMME is lower after 300 and 1000 rounds.",
         picture=Picture(
             "huang_figures_5.3_and_5.4.png",
             "Test errors of GAMBLE and SAMME by rounds on glass and segment",
