@@ -47,7 +47,10 @@ SYSTEMS: list[tuple[str, dict[str, Any]]] = [
     ("gd-mcboost", {"loss": "logistic", "learning_rate": 0.3}),
 ]
 DATASETS = ("vowel", "glass", "vehicle", "letter")
-NOT_ON_LETTER = ("multiboost", "structboost")  # they optimise all coefficients in each round: see docs/baselines.md
+NOT_ON_LETTER = (
+    "multiboost",
+    "structboost",
+)  # they optimise all coefficients in each round: see docs/baselines.md
 
 
 @click.command(help=__doc__)
