@@ -84,8 +84,8 @@ METHODS = {
         lambda K: aoso(max_leaf_nodes=2, learning_rate=1.0),
     ),
     "AOSO-LogitBoost, 20 leaves": Method(lambda K: aoso()),
-    "CW-Boost, 40 stumps": Method(
-        lambda K: baselines.MultiBoostClassifier(calibration=None, n_estimators=40, n_jobs=1), only=FEW
+    "CW-Boost, 20 stumps": Method(
+        lambda K: baselines.MultiBoostClassifier(calibration=None, n_estimators=20, n_jobs=1), only=FEW
     ),
     "StructBoost, 20 stumps": Method(
         lambda K: baselines.StructBoostClassifier(calibration=None, n_estimators=20, n_jobs=1), only=FEW
@@ -341,6 +341,9 @@ TABLES = (
         columns=[*titles("training", "test"), "lowest"],
         quick=("1/5",),
         digits=1,
+        comment="In the paper, the boundaries fit well with few rows, too, and the test error does not rise after its minimum. "
+        "Both are reproduced; with 1/5 of the rows (67), the lowest error of all rounds is 0, and that after 1000 "
+        "rounds 0.4 %, one or two rows.",
         picture=Picture(
             "appel_perona_figure_4.png",
             "Boundaries and errors by rounds with 4/5 to 1/5 of the rows",
@@ -360,6 +363,10 @@ TABLES = (
         columns=[*titles("training", "test"), "lowest"],
         quick=("10 %",),
         digits=1,
+        comment="In the paper, the test error is fairly stable after its minimum, and about the share of wrong labels. Both are "
+        "reproduced with 1 % and, nearly, with 10 %. They are not with 30 %: the test error rises from 30.1 % to 39.0 "
+        "%, and on right labels from 2.3 % to 19.8 %, because later rounds isolate the wrong labels one by one, as the "
+        "paper says, and with them their surroundings. Early stopping would help.",
         picture=Picture(
             "appel_perona_figure_5.png",
             "Boundaries and errors by rounds with 1 % to 30 % of wrong labels",
@@ -404,11 +411,11 @@ TABLES = (
     ),
     Table(
         name="figure_9",
-        caption="Test error in %, ten random splits of 75:25 (satimage and pendigits: the published rows, once), features "
+        caption="Test error in %, ten random splits of 75:25 (satimage: the published rows, once), features "
         f"standardised. REBEL ends when its loss is below 1/N, as in the paper, or after {MOST_ROUNDS} rounds. The SVM has an "
         "RBF kernel, with C and γ from a grid of 5 × 6, the network one of the paper's four architectures, by cross-validation "
         "in the training rows (5 and 3 folds); both are scikit-learn's.",
-        datasets=UCI,
+        datasets=(*SMALL, "satimage"),
         methods={
             "REBEL, two-point": Method(lambda K: similarity(n_estimators=MOST_ROUNDS), prepare=standardised),
             "SVM": Method(lambda K: svm(), prepare=standardised),
@@ -418,6 +425,12 @@ TABLES = (
         measure=error_at_small_loss,
         quick=("glass",),
         digits=1,
+        comment="In the paper, REBEL is the best on eight of ten data sets. This is not reproduced. Of the six at hand, REBEL "
+        "is the best of the three on glass alone. The SVM is far better on vehicle (on all ten splits, by 10.5 % on "
+        "average), and better on vowel (on nine splits, by 0.7 %); on segment, REBEL and the SVM are even, and the "
+        "network is better than both (on nine splits, by 0.9 %). With raw features, REBEL is better on vowel and worse "
+        "on vehicle ([figure 8](#figure-8)). The paper shows the network of the least test error, and does not state "
+        "how features are scaled.",
     ),
     Table(
         name="figure_10",
@@ -433,6 +446,9 @@ TABLES = (
         columns=[*titles("training", "test"), "lowest"],
         quick=("spiral",),
         digits=1,
+        comment="In the paper, more stumps overfit, and more similarities smoothen the boundaries. The boundaries are "
+        "reproduced: those of stumps grow jagged, with islands between the arms. The test error shows it less: it stays "
+        "at 1.1 % with stumps, and is 0 with similarities.",
         picture=Picture(
             "appel_perona_figure_10.png",
             "Boundaries of stumps are axis-aligned and jagged, those of similarities smooth",
