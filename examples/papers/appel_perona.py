@@ -387,6 +387,11 @@ TABLES = (
         columns=[*titles("log loss", "training", "test"), "lowest"],
         quick=("glass",),
         digits=1,
+        comment="In the paper, the loss falls exponentially, at first faster. This is reproduced: the picture's lines are "
+        "straight after some tens of rounds. In the paper, too, the test error is stable once it has reached its "
+        "minimum. This is reproduced on vowel, segment, satimage and pendigits, where 1000 rounds are within 1.5 % of "
+        "the lowest of all rounds, and better than 100. On glass and vehicle, the error after 1000 rounds is that after "
+        "100, but 9 % and 5 % above the lowest, which is as noisy as a minimum over 1000 rounds of few test rows is.",
         picture=Picture(
             "appel_perona_figures_6_and_7.png",
             "Errors and loss by rounds on vowel, glass, vehicle and segment",
