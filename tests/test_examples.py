@@ -104,6 +104,23 @@ def test_plot_without_matplotlib_says_how_to_install_it(monkeypatch):
     assert "pip install '.[plots]'" in done.stderr
 
 
+@pytest.mark.parametrize("script", ["saberian_vasconcelos", "huang", "appel_perona"])
+def test_pictures(script, tmp_path):
+    done = run_example(f"papers/{script}", "--quick", "--plot", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    tables = importlib.import_module(f"examples.papers.{script}").TABLES
+    pictures = {table.picture.file for table in tables if table.picture}
+    assert {path.name for path in tmp_path.iterdir()} == pictures
+    assert all((ROOT / "docs" / "images" / name).exists() for name in pictures)
+
+
+def test_nothing_is_missing(tmp_path):
+    file = tmp_path / "figures.json"
+    done = run_example("papers/huang", "--missing", "--json", str(file))
+    assert done.returncode == 0, done.stderr
+    assert not any(json.loads(file.read_text()).values())
+
+
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_pages_are_made_of_the_committed_figures(script):
     from examples.papers import common
