@@ -9,7 +9,7 @@ import numpy as np
 from distboost.kernels import stored_bins as kernels
 
 FEWEST_FEATURES = 256  # below, dense bins take less time
-MOST_STORED = 0.1  # of the bins: with more, they do
+MOST_STORED = 0.25  # of the bins: with more, they may
 MOST = 2**31 - 1  # bins of a block
 PACKED_STEP = 2**20  # bytes: packed bins take a multiple
 BYTES = 2 + 1  # of a bin with its feature

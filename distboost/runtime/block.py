@@ -198,6 +198,10 @@ class Block:
         if stored is not None and isinstance(self._rows, BinnedRows):
             self.held, self._rows = stored, self._rows._replace(bins=np.empty((0, 0), np.uint8))
 
+    def hold_all(self) -> None:
+        """Hold all bins again, if only some are held."""
+        self.held = self.bins
+
     @cached_property
     def labels(self) -> np.ndarray:
         """The class indices, (n,) int32."""

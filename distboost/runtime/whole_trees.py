@@ -22,6 +22,7 @@ from distboost.runtime.tiles import tiles_of
 from distboost.splits.histograms import LARGEST_POOL, Histograms
 
 DEEPEST = 2**40  # deeper than any tree
+MOST_RESTORED = 2**21  # bins: with more, questions about stored ones take less time
 EMPTY_BINS = 4  # take as long as a row of one feature: to clear, to subtract and to skip
 
 
@@ -63,7 +64,8 @@ class WholeTrees:
         statistic = root.statistic
         if self._shard.threads.n > 1 or self._has_windows or self._shard.held.streamed:
             return False
-        if any(isinstance(block.held, StoredBins) for block in self._blocks):
+        holds_few = any(isinstance(block.held, StoredBins) for block in self._blocks)
+        if holds_few and sum(block.n_rows for block in self._blocks) * len(self._n_bins) > MOST_RESTORED:
             return False
         if statistic is None or not statistic.sums_all_rows or root.rules is None:
             return False
@@ -87,6 +89,8 @@ class WholeTrees:
         The next tree overwrites the nodes. None: it is not grown here, as the rows' vectors do not fit in tiles.
         """
         blocks = self._blocks
+        for block in blocks:
+            block.hold_all()
         kept: list[Any] = [root]
         for block in blocks:
             kept += block.buffers.values()

@@ -26,7 +26,8 @@ from distboost.estimators.factory import estimator
 from distboost.inputs import zarr_array
 from distboost.inputs.choose import adapter_of
 from distboost.rows import stored_bins
-from distboost.runtime import tally
+from distboost.runtime import tally, whole_trees
+from distboost.runtime.block import Block
 from distboost.training import memory_plan
 from tests.data.tables import in_anndata, in_parts
 
@@ -479,6 +480,7 @@ def test_blocks_hold_few_bins(algorithm, parameters, gathers, monkeypatch):
     monkeypatch.setattr(ingest, "BLOCK_ROWS", 100 if gathers is None else 20)
     streams = gathers is not None
     count_rows_only(monkeypatch)
+    monkeypatch.setattr(whole_trees, "MOST_RESTORED", 0)
     if gathers:
         monkeypatch.setattr(tally, "CACHED_TILES", 0)
 
@@ -506,6 +508,20 @@ def test_blocks_hold_few_bins(algorithm, parameters, gathers, monkeypatch):
     assert bool(again) == streams
     monkeypatch.setattr(stored_bins.StoredBins, "of", lambda *rows: None)
     assert found == digest()
+
+
+def test_small_blocks_hold_all_bins_again(monkeypatch):
+    """One kernel grows the tree then."""
+    X, y, _ = wide_table()
+    calls, hold_all = [], Block.hold_all
+    monkeypatch.setattr(Block, "hold_all", lambda block: calls.append(type(block.held)) or hold_all(block))
+    found = trees(model(n_jobs=1).fit(X, y))
+    assert calls[0] is stored_bins.StoredBins
+    assert calls[-1] is np.ndarray
+    monkeypatch.setattr(whole_trees, "MOST_RESTORED", 0)
+    calls.clear()
+    assert trees(model(n_jobs=1).fit(X, y)) == found
+    assert not calls
 
 
 def test_the_plan_counts_the_bins_that_blocks_hold(monkeypatch, tmp_path):
