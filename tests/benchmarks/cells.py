@@ -1,4 +1,4 @@
-"""Counts of single cells in memory, beside XGBoost and LightGBM: ``python -m tests.benchmarks.cells``.
+"""Counts of single cells in memory, beside XGBoost and LightGBM (`--rival LightGBM`): ``python -m tests.benchmarks.cells``.
 
 Rounds differ: a round of distboost is one tree for all classes, that of the others a tree for each class. So the measure is the
 time until held-out cells are told apart as well as by XGBoost's default after some rounds. Evaluation is included for distboost
@@ -141,14 +141,15 @@ def alone(function: Any, *arguments: Any) -> Took:
 @click.option("--types", default=40, show_default=True)
 @click.option("--rounds", default=20, show_default=True, help="Rounds of the rivals, 2 or more.")
 @click.option("--threads", default=2, show_default=True)
-def main(n: int, genes: int, types: int, rounds: int, threads: int) -> None:
+@click.option("--rival", "rivals", multiple=True, type=click.Choice(["LightGBM"]), help="Beside XGBoost.")
+def main(n: int, genes: int, types: int, rounds: int, threads: int, rivals: tuple[str, ...]) -> None:
     """Prints the time of each to the accuracy that XGBoost's default has after some rounds."""
     cells = Cells.made(n, genes, types)
     stored = cells.X.nnz / n / genes
     click.echo(
         f"{n} cells, {cells.n_held_out} of them held out; {genes} genes, {stored:.1%} stored; {types} types"
     )
-    found = {name: alone(rival, name, cells, rounds, threads) for name in ("XGBoost", "LightGBM")}
+    found = {name: alone(rival, name, cells, rounds, threads) for name in dict.fromkeys(("XGBoost", *rivals))}
     found["distboost"] = alone(ours, cells, found["XGBoost"].accuracy, threads)
     lines = [
         [
