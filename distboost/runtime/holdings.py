@@ -102,7 +102,9 @@ class Holdings:
                     streamed.put_back(block)
             self.streamed[key] = streamed
 
-        digests = dict(self._threads.map(lambda item: hold_resident(*item), resident))
+        # What reading takes is freed before the arrays of the next blocks are made: these would keep it from the system.
+        with returned_when_freed():
+            digests = dict(self._threads.map(lambda item: hold_resident(*item), resident))
         self._threads.map(lambda item: hold_streamed(*item), streamed)
         return digests
 
