@@ -1,1 +1,1 @@
-"""The reference of docs/results: the papers' formulas in NumPy, with every threshold there is. It shares no code with distboost."""
+"""The reference of docs/results: the formulas of the papers in NumPy, with all thresholds. It shares no code with distboost."""

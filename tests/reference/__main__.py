@@ -43,6 +43,7 @@ def quarters(data: str) -> Iterator[Split]:
     return random_splits(data, 5, per_class={"pendigits": 100, "letter": 50}.get(data))
 
 
+SPLITS = {"official": official, "halves": halves, "quarters": quarters}
 SYSTEMS = {
     "one-vs-all": System(one_vs_all, lambda K: 20),
     "adaboost-mh": System(adaboost_mh, lambda K: 20 * K),
@@ -61,25 +62,28 @@ SYSTEMS = {
 
 
 def curve(system: System, split: Split, rounds: int | None) -> list[float]:
-    """The test error in % after each round; missing values become medians of the training rows."""
+    """The test error in % after each round, if there is any; missing values become medians of the training rows."""
     missing = np.isnan(split.X).any(axis=0)
     medians = np.where(missing, np.nanmedian(split.X, axis=0), 0)
     X, X_test = (np.where(np.isnan(part), medians, part) for part in (split.X, split.X_test))
     K = int(split.y.max()) + 1
     stages = system.scores(Table(X, X_test), split.y, K)
-    return [
+    errors = [
         100 * float(np.mean(F[len(X) :].argmax(axis=1) != split.y_test))
         for F in islice(stages, rounds or system.rounds(K))
     ]
+    return errors or [100 * float(np.mean(split.y_test != 0))]  # no round: all scores are 0
 
 
 @click.command()
 @click.option("--system", required=True, type=click.Choice(list(SYSTEMS)))
 @click.option("--data", required=True, help="a data set of examples/data, or iris or wine")
+@click.option("--splits", type=click.Choice(list(SPLITS)), help="in place of those of the table")
 @click.option("--rounds", type=click.IntRange(1), help="in place of those of the table")
-def main(system: str, data: str, rounds: int | None) -> None:
+def main(system: str, data: str, splits: str | None, rounds: int | None) -> None:
     """Test error in % after the last round, and the lowest of all rounds: mean (standard deviation) of the splits."""
-    curves = [curve(SYSTEMS[system], split, rounds) for split in SYSTEMS[system].splits(data)]
+    chosen = SPLITS[splits] if splits else SYSTEMS[system].splits
+    curves = [curve(SYSTEMS[system], split, rounds) for split in chosen(data)]
     for name, errors in (("last", [c[-1] for c in curves]), ("lowest", [min(c) for c in curves])):
         spread = f" ({np.std(errors, ddof=1):.2f})" if len(errors) > 1 else ""
         click.echo(

@@ -125,8 +125,6 @@ def samme(table: Table, y: np.ndarray, K: int, extra: float | None = None, **siz
         wrong = h[: table.n] != y
         step = np.log(w[~wrong].sum() / w[wrong].sum()) + extra
         if step <= 0:
-            if not F.any():
-                yield F
             return
         F = F + step * one_hot(h, K)
         w = w * np.exp(step * wrong)
