@@ -15,6 +15,7 @@ from scipy.special import expit
 from distboost import CDMCBoostClassifier, GDMCBoostClassifier, StagewiseBoostClassifier, baselines
 from distboost.algorithms.classic.output_codes import random_code
 from distboost.weights.codes import all_pairs
+from tests.reference.saberian_vasconcelos import simplex
 
 ROUNDS = 5
 DATA_SETS = range(20)
@@ -223,14 +224,6 @@ def class_steps(right, y, weights, u: Callable[[np.ndarray], np.ndarray]) -> Ite
         F = F.copy()
         F[:, r] += 0.2 * np.sign(slopes[best, r]) * (2 * right[best] - 1)
         yield F
-
-
-def simplex(K: int) -> np.ndarray:
-    """The codewords, (K, K - 1), by the recursion over K."""
-    if K == 2:
-        return np.array([[1.0], [-1.0]])
-    others = np.column_stack([np.full(K - 1, -1 / (K - 1)), np.sqrt(1 - 1 / (K - 1) ** 2) * simplex(K - 1)])
-    return np.vstack([np.eye(1, K - 1), others])
 
 
 # What a pair of a row and a wrong label weighs by its margin F[i, y_i] - F[i, k], but for a factor: minus the slope of φ.

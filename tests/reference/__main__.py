@@ -11,17 +11,8 @@ import click
 import numpy as np
 
 from examples.papers.common import Split, official, random_splits
-from tests.reference.appel_perona import rebel
-from tests.reference.huang import gamble
-from tests.reference.paisitkriangkrai import stagewise
-from tests.reference.saberian_vasconcelos import (
-    adaboost_mh,
-    adaboost_mm,
-    cd_mcboost,
-    gd_mcboost,
-    one_vs_all,
-    samme,
-)
+from tests.reference import appel_perona, huang, paisitkriangkrai
+from tests.reference import saberian_vasconcelos as mcboost
 from tests.reference.trees import Table
 
 
@@ -45,19 +36,19 @@ def quarters(data: str) -> Iterator[Split]:
 
 SPLITS = {"official": official, "halves": halves, "quarters": quarters}
 SYSTEMS = {
-    "one-vs-all": System(one_vs_all, lambda K: 20),
-    "adaboost-mh": System(adaboost_mh, lambda K: 20 * K),
-    "cd-mcboost": System(cd_mcboost, lambda K: 20 * K),
-    "adaboost-m1": System(partial(samme, extra=0.0, depth=2), lambda K: 50),
-    "samme": System(partial(samme, depth=2), lambda K: 50),
-    "adaboost-mm": System(partial(adaboost_mm, edge=None), lambda K: 50),
-    "adaboost-mm-edge": System(partial(adaboost_mm, edge=0.1), lambda K: 50),
-    "gd-mcboost-codeword": System(partial(gd_mcboost, leaf="codeword"), lambda K: 50),
-    "gd-mcboost-direction": System(partial(gd_mcboost, leaf="direction"), lambda K: 50),
-    "gamble": System(gamble, lambda K: 200),
-    "rebel": System(rebel, lambda K: 200, halves),
-    "stagewise": System(stagewise, lambda K: 1000, quarters),
-    "samme-stumps": System(partial(samme, depth=1), lambda K: 1000, quarters),
+    "one-vs-all": System(mcboost.one_vs_all, lambda K: 20),
+    "adaboost-mh": System(mcboost.adaboost_mh, lambda K: 20 * K),
+    "cd-mcboost": System(mcboost.cd_mcboost, lambda K: 20 * K),
+    "adaboost-m1": System(partial(mcboost.samme, extra=0.0, depth=2), lambda K: 50),
+    "samme": System(partial(mcboost.samme, depth=2), lambda K: 50),
+    "adaboost-mm": System(partial(mcboost.adaboost_mm, edge=None), lambda K: 50),
+    "adaboost-mm-edge": System(partial(mcboost.adaboost_mm, edge=0.1), lambda K: 50),
+    "gd-mcboost-codeword": System(partial(mcboost.gd_mcboost, leaf="codeword"), lambda K: 50),
+    "gd-mcboost-direction": System(partial(mcboost.gd_mcboost, leaf="direction"), lambda K: 50),
+    "gamble": System(huang.gamble, lambda K: 200),
+    "rebel": System(appel_perona.rebel, lambda K: 200, halves),
+    "stagewise": System(paisitkriangkrai.stagewise, lambda K: 1000, quarters),
+    "samme-stumps": System(partial(mcboost.samme, depth=1), lambda K: 1000, quarters),
 }
 
 
