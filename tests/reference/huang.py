@@ -1,4 +1,4 @@
-"""GAMBLE (algorithm 3): least-squares trees of 15 leaves."""
+"""GAMBLE (algorithm 2): least-squares trees of 15 leaves."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ import numpy as np
 
 from tests.reference.trees import Table, group_sums, one_hot
 
+TINY = np.finfo(float).tiny
+
 
 def decrease(L: np.ndarray, R: np.ndarray) -> np.ndarray:
     """How much less the squared error is around the means of both sides, but for a factor."""
     W_L, W_R = L.sum(axis=1, keepdims=True), R.sum(axis=1, keepdims=True)
-    return (W_L * W_R / (W_L + W_R) * (L / W_L - R / W_R) ** 2).sum(axis=1)
+    W = np.maximum(W_L + W_R, TINY)  # weights may underflow
+    return (W_L * W_R / W * (L / np.maximum(W_L, TINY) - R / np.maximum(W_R, TINY)) ** 2).sum(axis=1)
 
 
 def gamble(table: Table, y: np.ndarray, K: int, leaves: int = 15) -> Iterator[np.ndarray]:
