@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -50,6 +51,16 @@ def test_scores_are_those_of_distboost(name, n_classes):
     for ours, reference in zip(model.staged_scores(X), expected, strict=True):
         tolerance = 1e-7 if name == "stagewise" else 1e-9  # its coefficients are the end of an iteration
         assert_allclose(ours, reference, rtol=tolerance, atol=tolerance)
+
+
+def test_reference_imports_nothing_of_distboost():
+    files = [file for file in Path(__file__).parent.glob("*.py") if file != Path(__file__)]
+    assert len(files) == 7
+    assert not [
+        file.name
+        for file in files
+        if any(f"{word} distboost" in file.read_text() for word in ("import", "from"))
+    ]
 
 
 def test_command_prints_the_test_error():
