@@ -1,5 +1,7 @@
 """Maps: predictions for the cells of a cube, with its coordinates."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -10,6 +12,7 @@ from distboost import GDMCBoostClassifier
 from distboost.cli.commands import main
 from distboost.data.result import OutputArray
 from distboost.errors import DataError
+from distboost.prediction import cubes
 from tests.cubes.made import dataset, labels, stacked, written
 
 
@@ -66,6 +69,14 @@ def test_a_map_has_the_classes_and_the_coordinates(kind, tmp_path, model, expect
     assert proba["class"].values.tolist() == [1, 2, 3]
     np.testing.assert_array_equal(proba.values[present], probabilities[present])
     assert np.isnan(proba.values[~present]).all()
+
+
+def test_blocks_of_a_lazy_map_are_small(model, monkeypatch):
+    whole = model.predict(with_grid()).values
+    monkeypatch.setattr(cubes, "BLOCK_BYTES", 8 * 3 * 50)  # of 50 cells
+    found = model.predict(with_grid())
+    assert max(np.prod(shape) for shape in product(*found.chunks)) <= 50
+    np.testing.assert_array_equal(found, whole)
 
 
 def test_texts_have_numbers_in_a_map():
