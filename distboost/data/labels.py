@@ -180,8 +180,8 @@ def check(values: Sequence[Any], dtype: np.dtype, place: str, kind: type[Distboo
             )
         if isinstance(value, str) and not is_unicode(value):
             raise kind(
-                f"{place} has the label {value!r:.100}, which is not Unicode text: it has surrogates. Decode it with the "
-                "encoding in which it was written.",
+                f"{place} has the label {value!r:.100}, which is not Unicode text: it has surrogates.",
+                remedy="Decode it with the encoding in which it was written.",
                 where=place,
                 value=value,
             )

@@ -94,7 +94,7 @@ def _table(feature: int, own: np.ndarray, other: np.ndarray, url: str) -> np.nda
         raise DataError(
             f"the binned store {url!r} was binned by other edges than the training rows: they divide feature {feature} at "
             f"{missing[0]:g}, within a bin of the store.",
-            remedy="Bin it with ``keep_values=True``, so that it can be divided there, or give the raw arrays.",
+            remedy="Bin it with ``keep_values=True``, so that it can be divided there, or pass the raw arrays.",
             where=url,
         )
     table = np.zeros(256, np.uint8)
