@@ -3,6 +3,7 @@
 from typing import Any as _Any
 from typing import Self as _Self
 
+from distboost.message import MARK as _MARK
 from distboost.message import Message as _Message
 
 _PLAIN = (str, bytes, int, float, bool, type(None))
@@ -18,7 +19,8 @@ class DistboostError(Exception):
     remedy : str or None
         What to do about it.
     where : str or None
-        The array, the column, the file, the address or the parameter at fault.
+        The array, the column, the file, the address or the parameter at fault; by default, the parameter with whose mark the
+        sentence begins.
     value : object
         The value found there, or None. On its way from a worker it becomes text, unless it is a text or a number.
 
@@ -37,9 +39,17 @@ class DistboostError(Exception):
     ):
         self.what = _Message(what)
         self.remedy = None if remedy is None else _Message(remedy)
+        if where is None and (mark := _MARK.match(self.what.marked)):
+            where = mark[2].partition("=")[0]
         self.where = None if where is None else str(where)
         self.value = value
         super().__init__(_Message(f"{self.what.marked} {self._remedy}" if remedy else what))
+
+    @classmethod
+    def expected(cls, where: str, value: _Any, expected: str = "", *, remedy: str | None = None) -> _Self:
+        """Return the error of a parameter that has this value, and not what is expected. Its name may be marked."""
+        what = f"{where} is {value!r:.100}{expected and ', expected '}{expected}."
+        return cls(what, remedy=remedy, where=_Message(where), value=value)
 
     def __reduce__(self) -> _Any:
         value = self.value if isinstance(self.value, _PLAIN) else f"{self.value!r:.100}"

@@ -73,11 +73,7 @@ def learning_curves(
     [[10, 20, 30], [10, 20, 30]]
     """
     if isinstance(strategies, str) or not isinstance(strategies, Iterable):
-        raise ArgumentError(
-            f"strategies is {strategies!r:.100}, expected a list of strategies: ['margin', 'random'].",
-            where="strategies",
-            value=strategies,
-        )
+        raise ArgumentError.expected("strategies", strategies, "a list of strategies: ['margin', 'random']")
     if jobs > 1 and client is not None:
         raise DataError(
             f"``jobs={jobs}``, but a cluster scores the pool.", remedy="Pass ``jobs=1``, or no cluster."

@@ -55,8 +55,7 @@ class StoppingCriteria(NamedTuple):
             isinstance(self.eval_set, tuple | list) and len(self.eval_set) == 2
         ):
             raise DataError(
-                f"``eval_set`` is a {type(self.eval_set).__name__}, expected rows and their labels: ``eval_set=(X, y)``.",
-                where="eval_set",
+                f"``eval_set`` is a {type(self.eval_set).__name__}, expected rows and their labels: ``eval_set=(X, y)``."
             )
         if self.target_error is not None and self.eval_set is None:
             raise DataError(
@@ -65,27 +64,17 @@ class StoppingCriteria(NamedTuple):
         if self.target_error is not None and not (
             isinstance(self.target_error, Real) and 0 <= self.target_error < 1
         ):
-            raise DataError(
-                f"``target_error`` is {self.target_error!r}, expected a fraction: 0.05 is 5 %.",
-                where="target_error",
-                value=self.target_error,
-            )
+            raise DataError.expected("``target_error``", self.target_error, "a fraction: 0.05 is 5 %")
         if self.stabilised is not None and not (
             isinstance(self.stabilised, Real) and 0 < self.stabilised <= 1
         ):
-            raise DataError(
-                f"stabilised is {self.stabilised!r}, expected an agreement above 0 and at most 1, such as 0.99.",
-                where="stabilised",
-                value=self.stabilised,
+            raise DataError.expected(
+                "stabilised", self.stabilised, "an agreement above 0 and at most 1, such as 0.99"
             )
         if self.max_labels is not None and not (
             hasattr(self.max_labels, "__index__") and self.max_labels >= 1
         ):
-            raise DataError(
-                f"``max_labels`` is {self.max_labels!r}, expected a whole number of at least 1.",
-                where="max_labels",
-                value=self.max_labels,
-            )
+            raise DataError.expected("``max_labels``", self.max_labels, "a whole number of at least 1")
         for callback in self.callbacks:
             if not callable(callback):
                 raise DataError(
@@ -99,11 +88,7 @@ class StoppingCriteria(NamedTuple):
 def as_callbacks(callbacks: Any) -> tuple[Callable[[LearningCurve], Any], ...]:
     """Return the callbacks of a loop; raise ArgumentError if they are no list."""
     if not isinstance(callbacks, Iterable):
-        raise ArgumentError(
-            f"callbacks is {callbacks!r:.100}, expected a list of functions of a LearningCurve.",
-            where="callbacks",
-            value=callbacks,
-        )
+        raise ArgumentError.expected("callbacks", callbacks, "a list of functions of a LearningCurve")
     return tuple(callbacks)
 
 

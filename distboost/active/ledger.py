@@ -193,17 +193,10 @@ class Ledger(LabelState, Lessons):
         The value may be a function, which is called once all is heard that others have recorded.
         """
         if by is not None and not records.is_person(by):
-            raise DataError(
-                f"by is {by!r:.100}.", remedy="Pass the name of a person, in one line.", where="by", value=by
-            )
+            raise DataError.expected("by", by, remedy="Pass the name of a person, in one line.")
         answer = more.get("answer")
         if answer is not None and not records.is_answer(answer):
-            raise DataError(
-                f"answer is {answer!r:.100}.",
-                remedy="Pass at most 64 letters, digits, _ and -.",
-                where="answer",
-                value=answer,
-            )
+            raise DataError.expected("answer", answer, remedy="Pass at most 64 letters, digits, _ and -.")
 
         def made() -> dict[str, Any] | None:
             found = value() if callable(value) else value

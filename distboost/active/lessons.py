@@ -57,12 +57,7 @@ class Lessons:
     def skip(self, rows: Any, why: str = "", by: str | None = None) -> Self:
         """Record rows that are never to be asked for. As for `teach`."""
         if not is_text(why):
-            raise DataError(
-                f"why is {why!r:.100}.",
-                remedy=f"Pass text of at most {MAX_TEXT_LENGTH} characters.",
-                where="why",
-                value=why,
-            )
+            raise DataError.expected("why", why, remedy=f"Pass text of at most {MAX_TEXT_LENGTH} characters.")
         found = listed(rows)
         self.record("skipped", {"rows": found, "why": why} if found else None, by)
         return self

@@ -48,10 +48,8 @@ def plot_curves(
         If `curves` is not a dict, or `ax` is not axes.
     """
     if not isinstance(curves, Mapping):
-        raise ArgumentError(
-            f"curves is {curves!r:.100}, expected lists of learning curves by strategy, as `learning_curves` returns them.",
-            where="curves",
-            value=curves,
+        raise ArgumentError.expected(
+            "curves", curves, "lists of learning curves by strategy, as `learning_curves` returns them"
         )
     try:
         from matplotlib.figure import Figure

@@ -188,7 +188,6 @@ class QueryByCommittee(Lessons):
             raise DataError(
                 f"``warm_start=True``, but the committee is a {type(self.estimator).__name__}, which has no rounds to keep.",
                 remedy="Pass one of distboost's estimators, or ``warm_start=False``.",
-                where="warm_start",
             )
         self.classes = None if classes is None else np.unique(checked_labels(classes))
         if self.classes is not None and len(self.classes) < 2:
@@ -277,19 +276,18 @@ class QueryByCommittee(Lessons):
             if (n := _whole(name, value)) > self.pool.n_rows:
                 raise DataError(
                     f"``batch_size`` is {value}, but {self.pool.place} has {self.pool.n_rows} rows.",
-                    remedy="Ask for fewer at once.",
-                    where="batch_size",
                     value=value,
+                    remedy="Ask for fewer at once.",
                 )
             return n
         if callable(value):
             self._function = value
         elif value not in STRATEGIES:
-            raise DataError(
-                f"strategy is {value!r}, expected one of {', '.join(map(repr, STRATEGIES))}, or a function of probabilities, "
-                "members and rows.",
-                where="strategy",
-                value=value,
+            raise DataError.expected(
+                "strategy",
+                value,
+                f"one of {', '.join(map(repr, STRATEGIES))}, or a function of probabilities, "
+                "members and rows",
             )
         return name_of(value)
 
@@ -722,10 +720,8 @@ def _number(name: str, value: Any, most: float, *, above: bool = False) -> float
     found = float(value) if isinstance(value, Real) else np.nan
     if 0 <= found <= most and not (above and found == 0):
         return found
-    raise DataError(
-        f"``{name}`` is {value!r}, expected a number {'above 0 and at most' if above else 'of 0 to'} {most}.",
-        where=name,
-        value=value,
+    raise DataError.expected(
+        f"``{name}``", value, f"a number {'above 0 and at most' if above else 'of 0 to'} {most}"
     )
 
 
@@ -738,7 +734,7 @@ def _part_of(share: float, before: int, n: int) -> int:
 def _known_start(start: str) -> str:
     if start not in STARTS:
         known = ", ".join(map(repr, STARTS))
-        raise DataError(f"start is {start!r}, expected one of {known}.", where="start", value=start)
+        raise DataError.expected("start", start, f"one of {known}")
     return start
 
 
@@ -746,6 +742,4 @@ def _whole(name: str, value: Any, least: int = 1) -> int:
     with suppress(TypeError):
         if not isinstance(value, bool) and (found := index(value)) >= least:
             return found
-    raise DataError(
-        f"``{name}`` is {value!r}, expected a whole number of at least {least}.", where=name, value=value
-    )
+    raise DataError.expected(f"``{name}``", value, f"a whole number of at least {least}")

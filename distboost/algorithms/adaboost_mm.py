@@ -110,39 +110,26 @@ class AdaBoostMM(Algorithm):
         if self.strategy != "adaptive" and self.learning_rate != 1.0:
             raise DataError(
                 f"``learning_rate`` is {self.learning_rate}, but ``strategy={self.strategy!r}`` has fixed votes.",
-                remedy="Set it to 1, or use ``strategy='adaptive'``.",
-                where="learning_rate",
                 value=self.strategy,
+                remedy="Set it to 1, or use ``strategy='adaptive'``.",
             )
         for name in ("edge", "alphas"):
             value = getattr(self, name)
             if np.ndim(value) and self.strategy != "fixed":
                 raise DataError(
                     f"``{name}`` has {len(value)} numbers, but ``strategy={self.strategy!r}`` takes one.",
-                    remedy="Pass one number, or use ``strategy='fixed'``.",
-                    where=name,
                     value=self.strategy,
+                    remedy="Pass one number, or use ``strategy='fixed'``.",
                 )
             if np.ndim(value) and len(value) < self.n_estimators:
                 raise DataError(
                     f"``{name}`` has {len(value)} numbers for ``n_estimators={self.n_estimators}`` rounds.",
                     remedy="Pass one per round.",
-                    where=name,
                 )
         if not _lie_between(self.edge, 1.0):
-            raise DataError(
-                f"``edge`` is {self.edge!r}.",
-                remedy="Set numbers above 0 and below 1.",
-                where="edge",
-                value=self.edge,
-            )
+            raise DataError.expected("``edge``", self.edge, remedy="Set numbers above 0 and below 1.")
         if self.alphas is not None and not _lie_between(self.alphas, np.inf):
-            raise DataError(
-                f"``alphas`` is {self.alphas!r}.",
-                remedy="Set finite numbers above 0.",
-                where="alphas",
-                value=self.alphas,
-            )
+            raise DataError.expected("``alphas``", self.alphas, remedy="Set finite numbers above 0.")
         if self.strategy == "os-zero-one":
             check_computable(self.n_classes, self.n_estimators, self.edge)
 

@@ -198,11 +198,7 @@ def _position(name: Any, given: Any, names: np.ndarray | None) -> int:
 
 
 def _invalid(given: Any, expected: str) -> DataError:
-    return DataError(
-        f"``categorical_features`` is {given!r:.200}. Expected {expected}.",
-        where="categorical_features",
-        value=given,
-    )
+    return DataError(f"``categorical_features`` is {given!r:.200}. Expected {expected}.", value=given)
 
 
 def listed(categories: Mapping[int, Categories]) -> list[dict[str, Any]]:

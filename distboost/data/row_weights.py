@@ -25,7 +25,6 @@ def class_weights(class_weight: Any, profile: Profile) -> np.ndarray:
     if unknown:
         raise DataError(
             f"``class_weight`` names {unknown[0]!r}, which is not among the classes {profile.classes.tolist()}.",
-            where="class_weight",
             value=unknown[0],
         )
     refusal = f"``class_weight`` is {dict(class_weight)}. Pass finite weights of at least 0."
@@ -41,7 +40,6 @@ def class_weights(class_weight: Any, profile: Profile) -> np.ndarray:
             f"``class_weight`` is {dict(class_weight)}, which leaves only one class ({profile.classes[left[0]]}) of "
             f"{len(weights)}: a classifier can't train on 1 class.",
             remedy="Set a weight above 0 for at least 2 classes.",
-            where="class_weight",
         )
     return weights
 

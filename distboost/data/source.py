@@ -205,10 +205,8 @@ def assembled(part: Any, before: Callable[[], None] = lambda: None) -> np.ndarra
 def warnings_about(sources: Iterable[Source | None], policy: str) -> list[str]:
     """Return the warnings about sources; chunks that were never written follow the `policy`."""
     if policy not in MISSING_CHUNKS:
-        raise DataError(
-            f"``missing_chunks`` is {policy!r}, expected one of {', '.join(map(repr, MISSING_CHUNKS))}.",
-            where="missing_chunks",
-            value=policy,
+        raise DataError.expected(
+            "``missing_chunks``", policy, f"one of {', '.join(map(repr, MISSING_CHUNKS))}"
         )
     return [message for source in sources if source is not None for message in source.warnings(policy)]
 

@@ -71,11 +71,7 @@ class Calibrated(CommonParameters):
         """
         check_is_fitted(self, "classes_")
         if method not in METHODS:
-            raise DataError(
-                f"method is {method!r:.100}, expected {TEMPERATURE!r} or {VECTOR!r}.",
-                where="method",
-                value=method,
-            )
+            raise DataError.expected("method", method, f"{TEMPERATURE!r} or {VECTOR!r}")
         if y is None:
             raise DataError("calibrate got no labels: ``y`` is None.", remedy="Pass one label per row.")
         data = judged_data(self, Given(X, y, sample_weight))

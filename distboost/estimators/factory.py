@@ -47,11 +47,7 @@ def classifier(algorithm: type[Algorithm], module: str | None = None) -> type[Bo
     4
     """
     if not (isinstance(algorithm, type) and issubclass(algorithm, Algorithm)):
-        raise ArgumentError(
-            f"algorithm is {algorithm!r:.100}, expected a subclass of distboost.Algorithm.",
-            where="algorithm",
-            value=algorithm,
-        )
+        raise ArgumentError.expected("algorithm", algorithm, "a subclass of distboost.Algorithm")
     if algorithm.name in registry.ALGORITHMS and module is None:
         if algorithm is registry.algorithm(algorithm.name):
             return estimator(algorithm.name)

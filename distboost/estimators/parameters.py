@@ -275,7 +275,6 @@ class CommonParameters(BaseEstimator):
             raise DataError(
                 "``sampling='weight'`` needs a subsample below 1, but subsample is 1, which draws all rows.",
                 remedy="Set the fraction of rows to draw, such as ``subsample=0.2``, or leave out sampling.",
-                where="sampling",
             )
         return self
 
@@ -345,13 +344,11 @@ def check_compression(estimator: CommonParameters, n_classes: int | None = None)
                 f"``{name}={given}``, but ``{type(estimator).__name__}`` does not accept it with these parameters: "
                 f"{_COMPRESSED[name]}.",
                 remedy=f"Pass ``{name}=None``, or train such a classifier.",
-                where=name,
             )
         if given is not None and estimator.sampling == "weight":
             raise DataError(
                 f"``{name}={given}``, but sampling is 'weight', which draws rows by residuals that are not compressed.",
                 remedy=f"Pass ``{name}=None``, or ``sampling='uniform'``.",
-                where=name,
             )
     if n_classes is not None and estimator.sketch is not None and estimator.sketch >= n_classes:
         raise DataError(

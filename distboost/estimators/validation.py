@@ -77,9 +77,8 @@ def _labelled(
     if weights is not None:
         raise DataError(
             f"``sample_weight`` cannot be combined with the binned store {store.url!r}, which has its own weights.",
-            remedy="Bin the data with these weights: ``bin_weights|distboost.bin(X, y, out, sample_weight=...)``.",
-            where="sample_weight",
             value=store.url,
+            remedy="Bin the data with these weights: ``bin_weights|distboost.bin(X, y, out, sample_weight=...)``.",
         )
     return store
 
@@ -150,9 +149,8 @@ def _named_sets(eval_set: Any) -> dict[str, Any]:
             if not (isinstance(name, str) and name and is_unicode(name)):
                 raise DataError(
                     f"``eval_set`` has a set of the name {name!r:.100}.",
-                    remedy="Name each set by a text.",
-                    where="eval_set",
                     value=name,
+                    remedy="Name each set by a text.",
                 )
         named = dict(eval_set)
     elif isinstance(eval_set, list) and len(eval_set) != 1:
@@ -161,9 +159,7 @@ def _named_sets(eval_set: Any) -> dict[str, Any]:
         named = {UNNAMED: eval_set[0] if isinstance(eval_set, list) else eval_set}
     if not named:
         raise DataError(
-            "``eval_set`` is empty.",
-            remedy="Omit it, or pass at least one set: {'name': (X, y)}.",
-            where="eval_set",
+            "``eval_set`` is empty.", remedy="Omit it, or pass at least one set: {'name': (X, y)}."
         )
     return named
 
@@ -178,16 +174,14 @@ def _evaluation_rows(estimator: CommonParameters, entry: Any, place: str) -> Dat
         )
         raise DataError(
             f"``{place}`` has {items}.",
-            remedy="Pass ``labelled|(X, y) or (X, y, sample_weight)``.",
-            where=place,
             value=items,
+            remedy="Pass ``labelled|(X, y) or (X, y, sample_weight)``.",
         )
     X, y, weights = (*given, None)[:3]
     if isinstance(X, tuple) and any(hasattr(part, "shape") and len(part.shape) > 1 for part in X):
         raise DataError(
             f"``{place}`` is a tuple of sets.",
             remedy="Pass a list, [(X, y), (X2, y2)], or a dict of sets by name.",
-            where=place,
         )
     x = ordered(estimator, adapter_of(X, place if y is None else f"{place} X", estimator.feature_dim))
     no_labels = f"``{place}`` has no labels. Pass ``labelled|(X, y) or (X, y, sample_weight)``."
@@ -197,7 +191,7 @@ def _evaluation_rows(estimator: CommonParameters, entry: Any, place: str) -> Dat
 def judged_data(estimator: CommonParameters, given: Given) -> RawDataset:
     """Return labelled rows to compare predictions with."""
     if given.y is None:
-        raise DataError("``y`` is None: pass one label per row, to compare the predictions with.", where="y")
+        raise DataError("``y`` is None: pass one label per row, to compare the predictions with.")
     rows = _opened(estimator, given.X).checked(estimator)
     with storage_options(estimator.storage_options):
         y = given.y if isinstance(rows, CubeInput) else adapter_of(given.y, "y").checked_labels()
@@ -237,8 +231,7 @@ def checked_rows(estimator: CommonParameters, rows: Input) -> Rows:
     check_n_features(estimator, source.shape[1], "X")
     if not source.n_rows:  # of a data frame: scikit-learn has checked arrays
         raise DataError(
-            f"``X``: Found array with 0 sample(s) (shape={source.shape}) while a minimum of 1 is required.",
-            where="X",
+            f"``X``: Found array with 0 sample(s) (shape={source.shape}) while a minimum of 1 is required."
         )
     found: Rows = source.part(0, source.n_rows)
     return found

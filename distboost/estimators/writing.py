@@ -91,7 +91,6 @@ def _check_apart(x: str, out: str) -> None:
     if f"{out}/".startswith(f"{x}/") or f"{x}/".startswith(f"{out}/"):
         raise DataError(
             f"``out`` {out!r} and ``X`` {x!r} are the same place, or one is within the other.",
-            remedy="Pass another place as ``out``.",
-            where="out",
             value=out,
+            remedy="Pass another place as ``out``.",
         )

@@ -205,17 +205,12 @@ def chosen(names: Iterable[str] | None, expected: Iterable[str] | None = None) -
     if names is None:
         return groups
     if not isinstance(names, Iterable):
-        raise DataError(
-            f"``metrics`` is {names!r}, expected a list of names, such as ['accuracy', 'log_loss'].",
-            where="metrics",
-            value=names,
-        )
+        raise DataError.expected("``metrics``", names, "a list of names, such as ['accuracy', 'log_loss']")
     names = [names] if isinstance(names, str) else list(names)
     unknown = [name for name in names if name not in groups]
     if unknown:
         raise DataError(
             f"``metrics`` has {unknown[0]!r}, expected some of {', '.join(map(repr, expected or groups))}.",
-            where="metrics",
             value=unknown[0],
         )
     return {name: groups[name] for name in names}

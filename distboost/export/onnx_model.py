@@ -66,9 +66,7 @@ def onnx(model: BoostingClassifier, *, dtype: str = "float32") -> Any:
     True
     """
     if dtype not in ("float32", "float64"):
-        raise DataError(
-            f"dtype is {dtype!r}.", remedy="Pass 'float32' or 'float64'.", where="dtype", value=dtype
-        )
+        raise DataError.expected("dtype", dtype, remedy="Pass 'float32' or 'float64'.")
     forest = Forest.of(model, "export.onnx", has_votes=True)
     graph = Graph(np.dtype(dtype))
     in_one = dtype == "float32" and not forest.left_codes

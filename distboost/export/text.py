@@ -57,11 +57,8 @@ def export_text(model: BoostingClassifier, tree: int = 0, *, decimals: int = 3) 
     check_fitted(model)
     trees = checked_tree(model, tree, "export_text")
     if isinstance(decimals, bool) or not (isinstance(decimals, Integral) and decimals >= 0):
-        raise DataError(
-            f"decimals is {decimals!r:.100}.",
-            remedy="Pass the number of digits after the point, 0 or more.",
-            where="decimals",
-            value=decimals,
+        raise DataError.expected(
+            "decimals", decimals, remedy="Pass the number of digits after the point, 0 or more."
         )
     nodes, values, names = Nodes.of(trees), leaf_values(model), names_of(model)
     categories, classes = left_categories(trees, nodes), model.classes_.tolist()

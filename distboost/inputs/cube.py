@@ -133,7 +133,6 @@ def raster_of(data: Any, place: str, like: CubeInput | None = None, decoded: boo
             raise DataError(
                 f"``{place}`` ({data.store_path}) has no names of dimensions.",
                 remedy="Write it with ``dimension_names``, or pass an array of xarray.",
-                where=place,
             )
         return _of_zarr(data, dims, place, decoded)
     if is_instance(data, "xarray", "DataArray"):
@@ -225,7 +224,6 @@ def _marks(array: zarr.Array[Any], place: str) -> list[float]:
         raise DataError(
             f"``{place}`` ({array.store_path}): {error}.",
             remedy="Correct its attributes, or pass the array as xarray decodes it.",
-            where=place,
         ) from error
     return [] if packing is None else list(packing.missing)
 

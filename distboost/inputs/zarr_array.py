@@ -195,9 +195,8 @@ def attributed(node: zarr.Array[Any] | zarr.Group, shape: tuple[int, ...], place
         raise DataError(
             f"``{place}``: {owner} {FEATURE_NAMES} is {str(names)!r:.100}, expected a list of {n_features} texts, one for "
             "each column.",
-            remedy="Correct it, or remove it.",
-            where=place,
             value=owner,
+            remedy="Correct it, or remove it.",
         )
     return np.array(names, dtype=object)
 

@@ -41,8 +41,7 @@ def storage_options(options: Mapping[str, Any] | None) -> Iterator[None]:
     if not (isinstance(options, Mapping) and all(isinstance(name, str) for name in options)):
         raise DataError(
             f"``storage_options`` is of type {type(options).__name__}, expected a mapping of names to values, such as "
-            "{'anon': True} or {'endpoint_url': 'http://...'}.",
-            where="storage_options",
+            "{'anon': True} or {'endpoint_url': 'http://...'}."
         )
     token = _in_force.set(hidden(options))
     try:

@@ -16,8 +16,4 @@ def no_matplotlib() -> MissingPackageError:
 def check_axes(ax: Any) -> None:
     """Raise ArgumentError unless `ax` looks like axes of matplotlib."""
     if not hasattr(ax, "set_axis_off"):
-        raise ArgumentError(
-            f"ax is {ax!r:.100}, expected axes of matplotlib, such as plt.subplots()[1], or None.",
-            where="ax",
-            value=ax,
-        )
+        raise ArgumentError.expected("ax", ax, "axes of matplotlib, such as plt.subplots()[1], or None")

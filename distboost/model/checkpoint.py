@@ -226,11 +226,10 @@ class WriteInterval(NamedTuple):
         try:
             return cls(None, float(parse_timedelta(every, default=False)))
         except (ValueError, KeyError, IndexError, OverflowError) as error:
-            raise DataError(
-                f"``checkpoint_every`` is {every!r}.",
+            raise DataError.expected(
+                "``checkpoint_every``",
+                every,
                 remedy="Set a number of rounds such as 10, or a time as a text such as '30s'.",
-                where="checkpoint_every",
-                value=every,
             ) from error
 
     def is_over(self, rounds: int, seconds: float) -> bool:

@@ -173,8 +173,7 @@ class Ensemble(ABC):
         """Raise DataError if the rows X (n, n_features) have another number of features."""
         if X.shape[1] != self.n_features:
             raise DataError(
-                f"``X`` has {X.shape[1]} features, but the model is expecting {self.n_features} features as input.",
-                where="X",
+                f"``X`` has {X.shape[1]} features, but the model is expecting {self.n_features} features as input."
             )
 
     def scale_weights(self, weight_scale: float) -> None:

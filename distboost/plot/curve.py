@@ -73,11 +73,7 @@ def _series(model: BoostingClassifier, metric: str) -> dict[str, np.ndarray]:
     """Return the values of each set of rows after each round, by the name of the set."""
     history = model.learned_.history
     if not isinstance(metric, str):
-        raise ArgumentError(
-            f"metric is {metric!r:.100}, expected the name of a metric, or None.",
-            where="metric",
-            value=metric,
-        )
+        raise ArgumentError.expected("metric", metric, "the name of a metric, or None")
     own = {LOSS: history.train_loss, ERROR: history.train_error}
     found = {"training": own[metric]} if metric in own else {}
     found |= {name: metrics[metric] for name, metrics in history.evaluations.items() if metric in metrics}

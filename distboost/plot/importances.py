@@ -41,12 +41,7 @@ def importance(model: BoostingClassifier, *, most: int = 20, ax: Any = None) -> 
     if not gains.sum() > 0:
         raise DataError("no tree of the model has a split that gains anything, so no feature is important.")
     if not (isinstance(most, Integral) and most >= 1):
-        raise DataError(
-            f"most is {most!r:.100}.",
-            remedy="Pass the number of features to draw, 1 or more.",
-            where="most",
-            value=most,
-        )
+        raise DataError.expected("most", most, remedy="Pass the number of features to draw, 1 or more.")
     shares = gains / gains.sum()
     order = np.lexsort((features, -shares))[:most]
     names = names_of(model)

@@ -56,12 +56,7 @@ def tree(model: BoostingClassifier, tree: int = 0, *, max_depth: int | None = No
     """
     check_fitted(model)
     if max_depth is not None and not (isinstance(max_depth, Integral) and max_depth >= 0):
-        raise DataError(
-            f"max_depth is {max_depth!r:.100}.",
-            remedy="Pass a depth of 0 or more, or None.",
-            where="max_depth",
-            value=max_depth,
-        )
+        raise DataError.expected("max_depth", max_depth, remedy="Pass a depth of 0 or more, or None.")
     drawn = Drawing(model, tree, max_depth)
     ax = axes_of(ax, drawn.width, drawn.height)
     drawn.draw(ax)

@@ -35,15 +35,13 @@ def map_rows(
         raise DataError(
             f"``X`` has {array.ndim} dimensions (its shape is {array.shape}), but the model is expecting 2: rows and "
             f"{n_features} features.",
-            remedy="Reshape your data.",
-            where="X",
             value=array.ndim,
+            remedy="Reshape your data.",
         )
     if array.shape[1] != n_features:
         raise DataError(
             f"``X`` has {array.shape[1]} features (its shape is {array.shape}), but the model is expecting {n_features} "
-            "features as input.",
-            where="X",
+            "features as input."
         )
 
     def apply(block: Any, both: tuple[Any, ...]) -> np.ndarray:

@@ -155,7 +155,6 @@ class Groups(NamedTuple):
             raise DataError(
                 "``groups='tiles'``, but the rows are not the cells of a cube.",
                 remedy="Pass a cube as ``X``, or one group for each row.",
-                where="groups",
             )
         return ArraySource(cells.tiles(self._sizes(cells)), "groups")
 
@@ -169,11 +168,11 @@ class Groups(NamedTuple):
             or found.keys() - lengths.keys()
             or not all(isinstance(n, int | np.integer) and n > 0 for n in found.values())
         ):
-            raise DataError(
-                f"``tile_size`` is {size!r:.100}, expected a whole number of at least 1, or such numbers by dimension: the "
-                f"cube has {', '.join(lengths)}.",
-                where="tile_size",
-                value=size,
+            raise DataError.expected(
+                "``tile_size``",
+                size,
+                "a whole number of at least 1, or such numbers by dimension: the "
+                f"cube has {', '.join(lengths)}",
             )
         return [int(found.get(dim, length)) for dim, length in lengths.items()]
 
@@ -278,17 +277,9 @@ def opened(
 def check_folds(n_folds: int, seed: int) -> None:
     """Raise DataError unless rows can be divided into so many folds, by this seed."""
     if not (isinstance(n_folds, Integral) and 2 <= n_folds <= MOST_FOLDS):
-        raise DataError(
-            f"folds is {n_folds!r}, expected a whole number from 2 to {MOST_FOLDS}.",
-            where="folds",
-            value=n_folds,
-        )
+        raise DataError.expected("folds", n_folds, f"a whole number from 2 to {MOST_FOLDS}")
     if not isinstance(seed, Integral):
-        raise DataError(
-            f"``random_state`` is {seed!r}, expected a whole number: equal calls give equal folds.",
-            where="random_state",
-            value=seed,
-        )
+        raise DataError.expected("``random_state``", seed, "a whole number: equal calls give equal folds")
 
 
 def check_estimator(estimator: Any) -> None:

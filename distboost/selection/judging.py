@@ -71,17 +71,14 @@ def numbers_of(names: Any) -> dict[str, str]:
     groups = chosen(names, NUMBERS)
     if not groups:
         raise DataError(
-            "``metrics`` is empty.",
-            remedy="Pass the names of some metrics, or None for the default.",
-            where="metrics",
+            "``metrics`` is empty.", remedy="Pass the names of some metrics, or None for the default."
         )
     for name in groups:
         if name not in NUMBERS:
             raise DataError(
                 f"``metrics`` has {name!r}, which is not a number.",
-                remedy=f"Pass some of {', '.join(NUMBERS)}.",
-                where="metrics",
                 value=name,
+                remedy=f"Pass some of {', '.join(NUMBERS)}.",
             )
     return groups
 
@@ -97,9 +94,7 @@ class Scoring(NamedTuple):
         """Return the scoring of this name, as scikit-learn names it; raise DataError if there is none."""
         known = {f"neg_{m}" if m in LOSSES else m: cls(m, -1 if m in LOSSES else 1) for m in NUMBERS}
         if not isinstance(name, str) or name not in known:
-            raise DataError(
-                f"``scoring`` is {name!r}, expected one of {', '.join(known)}.", where="scoring", value=name
-            )
+            raise DataError.expected("``scoring``", name, f"one of {', '.join(known)}")
         return known[name]
 
 

@@ -34,11 +34,7 @@ def rungs_of(n_settings: int, halving: int | None) -> list[Rung]:
     if halving is None:
         return [Rung(n_settings, 1)]
     if not (isinstance(halving, int) and halving >= 2):
-        raise DataError(
-            f"``halving`` is {halving!r}, expected a whole number of at least 2, or None.",
-            where="halving",
-            value=halving,
-        )
+        raise DataError.expected("``halving``", halving, "a whole number of at least 2, or None")
     left = [n_settings]
     while left[-1] > halving:
         left.append(math.ceil(left[-1] / halving))
@@ -53,5 +49,4 @@ def check_halving(models: Sequence[CommonParameters]) -> None:
                 f"``halving`` trains few rounds first, but ``{type(model).__name__}`` with these parameters depends on the "
                 "number of all rounds.",
                 remedy="``no_halving|Set halving=None``.",
-                where="halving",
             )

@@ -287,17 +287,11 @@ def _settings(space: Any, n_iter: int | None, seed: int) -> list[Setting]:
         _check_lists(space)
         settings = list(ParameterGrid(space))
         if not settings:
-            raise DataError(
-                "``space`` has no settings.",
-                remedy="List at least one value of each parameter.",
-                where="space",
-            )
+            raise DataError("``space`` has no settings.", remedy="List at least one value of each parameter.")
         return settings
     if not (isinstance(n_iter, Integral) and n_iter >= 1):
-        raise DataError(
-            f"``n_iter`` is {n_iter!r}, expected a whole number of at least 1, or None for all combinations.",
-            where="n_iter",
-            value=n_iter,
+        raise DataError.expected(
+            "``n_iter``", n_iter, "a whole number of at least 1, or None for all combinations"
         )
     with warnings.catch_warnings():  # a space of fewer settings is tried as a whole
         warnings.filterwarnings("ignore", "The total space of parameters", UserWarning)
@@ -308,11 +302,11 @@ def _check_space(space: Any) -> None:
     """Raise ArgumentError unless it has values by the name of a parameter."""
     parts = [space] if isinstance(space, Mapping) else space
     if not isinstance(parts, list | tuple) or not all(isinstance(part, Mapping) for part in parts):
-        raise ArgumentError(
-            f"``space`` is {space!r:.100}, expected a dict of lists of values by parameter, such as {{'max_depth': [4, 6]}}, "
-            "or a list of such dicts.",
-            where="space",
-            value=space,
+        raise ArgumentError.expected(
+            "``space``",
+            space,
+            "a dict of lists of values by parameter, such as {'max_depth': [4, 6]}, "
+            "or a list of such dicts",
         )
 
 
@@ -324,7 +318,6 @@ def _check_lists(space: Any) -> None:
                 raise DataError(
                     f"``space`` has a distribution of {name}, from which ``n_iter`` settings must be drawn.",
                     remedy="Pass ``n_iter``, or a list of values.",
-                    where="space",
                 )
 
 

@@ -125,8 +125,7 @@ def bin(
     limit, place = parse_limit(memory_limit), url_of(out, "out")
     if y is None:
         raise DataError(
-            "``y`` is None: pass one label per row. A binned store has the labels that its rows are trained on.",
-            where="y",
+            "``y`` is None: pass one label per row. A binned store has the labels that its rows are trained on."
         )
     with options.storage_options(storage_options):
         x = adapter_of(X, "X", feature_dim).coded(categorical_features)
@@ -169,6 +168,5 @@ def _for_binning(limit: int, data: RawDataset, max_bins: int, work: TaskRunner, 
             f"``memory_limit`` is {megabytes(limit)} per process, but reading and binning {data.place} takes "
             f"{megabytes_up(least)}, libraries included.",
             remedy=f"Raise the limit to that, or rechunk the arrays into smaller chunks: {data.largest_chunk()}.",
-            where="memory_limit",
         )
     return limit - libraries

@@ -200,7 +200,6 @@ class _Reader:
                     f"``memory_limit`` is {megabytes(limit)} per process, but reading a tile of {self.place} takes "
                     f"{megabytes_up(libraries + memory)}, libraries included.",
                     remedy="Raise the limit to that, or rechunk into smaller tiles.",
-                    where="memory_limit",
                 )
             n_threads = min(n_threads, (limit - libraries) // memory)
         return self.work.each(function, calls, n_threads)

@@ -112,11 +112,8 @@ def parse_limit(given: int | str | None) -> int | None:
         if limit < 1:
             raise ValueError("a process needs memory")
     except ValueError as error:
-        raise LimitError(
-            f"``memory_limit`` is {given!r}.",
-            remedy="Set a number of bytes, or a text such as '2GB'.",
-            where="memory_limit",
-            value=given,
+        raise LimitError.expected(
+            "``memory_limit``", given, remedy="Set a number of bytes, or a text such as '2GB'."
         ) from error
     return limit
 
@@ -339,7 +336,6 @@ def _leader_refused(limit: int, needed: int) -> LimitError:
         f"``memory_limit`` is {megabytes(limit)} per process, but ``caller|the process that calls fit`` takes "
         f"{megabytes_up(needed)}.",
         remedy="Raise the limit to that. `distboost plan` shows what takes the memory.",
-        where="memory_limit",
     )
 
 

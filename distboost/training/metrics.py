@@ -48,7 +48,6 @@ class Custom:
                 f"``eval_metric`` {self.name} returned values of shape {found.shape} and dtype {found.dtype} for "
                 f"{len(labels)} rows.",
                 remedy="Return one number for each row: their weighted mean is the metric.",
-                where="eval_metric",
             )
         values = found.astype(np.float64)
         bad = ~(np.abs(values) < LARGEST)
@@ -56,7 +55,6 @@ class Custom:
             raise DataError(
                 f"``eval_metric`` {self.name} returned {values[bad][0]} for a row.",
                 remedy=f"Return finite numbers below {LARGEST:.0f} in size.",
-                where="eval_metric",
             )
         return values
 
@@ -80,8 +78,7 @@ def metric_name(wanted: str | MetricFunction) -> str:
     if name in (LOSS, ERROR, LOG_LOSS):
         raise DataError(
             f"``eval_metric`` is a function named {name!r}, which is also the name of a metric of distboost.",
-            remedy=f"Rename the function, or pass the text {name!r}.",
-            where="eval_metric",
             value=name,
+            remedy=f"Rename the function, or pass the text {name!r}.",
         )
     return name

@@ -41,9 +41,8 @@ def check_computable(K: int, n_rounds: int, gamma: float) -> None:
         raise LimitError(
             f"``n_estimators`` is {n_rounds} with {K} classes: the potentials of ``strategy='os-zero-one'`` are computed for "
             f"at most {most} rounds there (classes * rounds^3 <= {MAX_WORK:.0e}).",
-            remedy="Use fewer rounds, or ``strategy='os-exponential'``.",
-            where="n_estimators",
             value=n_rounds,
+            remedy="Use fewer rounds, or ``strategy='os-exponential'``.",
         )
 
 

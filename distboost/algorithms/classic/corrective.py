@@ -39,7 +39,6 @@ class TotallyCorrective:
                     f"``{name}`` is {getattr(self, name)}, but {type(self).__name__} computes all coefficients from all rows "
                     "in every round.",
                     remedy="Set it to 1, or use ``StagewiseBoostClassifier``.",
-                    where=name,
                 )
 
     def on_steps(self, steps: Sequence[Any]) -> None:

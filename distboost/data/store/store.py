@@ -179,9 +179,8 @@ class BinnedStore:
         if not self._manifest["keep_values"]:
             raise DataError(
                 f"``{name}``: the binned store {self.url!r} has bins but no raw values, which predictions need.",
-                remedy="Pass the array that it was made from, or bin that again with ``keep_values=True``.",
-                where=name,
                 value=self.url,
+                remedy="Pass the array that it was made from, or bin that again with ``keep_values=True``.",
             )
         values = self._array("values")
         missing = Inventory(values, name).missing()
