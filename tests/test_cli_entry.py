@@ -16,8 +16,8 @@ from click.testing import CliRunner
 
 import distboost
 from distboost.cli import main
+from distboost.cli.help import NOT_ON_THE_COMMAND_LINE, parameters_of
 from distboost.cli.options import INTERRUPTED
-from distboost.cli.parameters_help import NOT_ON_THE_COMMAND_LINE, parameters_of
 from distboost.estimators.factory import estimator
 from distboost.model.checkpoint import is_checkpoint, rounds_at
 from distboost.registry import ALGORITHMS

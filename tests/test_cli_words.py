@@ -16,7 +16,7 @@ from click.testing import CliRunner
 import distboost
 from distboost import errors
 from distboost.cli import main
-from distboost.cli.parameters_help import parameters_of
+from distboost.cli.help import parameters_of
 from distboost.cli.words import OPTIONS, in_options
 from distboost.errors import DataError, StoreError
 from distboost.registry import ALGORITHMS, estimator_names

@@ -22,7 +22,7 @@ from distboost.estimators.predicting import own_probabilities_of
 from distboost.estimators.validation import Given
 from distboost.evaluation.confusion import Confusion
 from distboost.io.units import megabytes
-from distboost.reporting import about, confusion, figures
+from distboost.reporting import confusion, figures, numbers
 from distboost.reporting.charts import LEFT, RIGHT, ValueAxis, x_places
 from distboost.reporting.numbers import decimal
 from distboost.training import event_record
@@ -374,7 +374,7 @@ def test_a_loss_that_falls_by_magnitudes_is_drawn_by_its_logarithm(model):
 def test_rounds_and_features_of_a_model(blobs):
     X, y = blobs
     model = GDMCBoostClassifier(n_estimators=9, early_stopping_rounds=1).fit(X, y, eval_set=(X, 2 - y))
-    assert about.rounds(model) == f"{model.n_iter_}, the first {model.best_iteration_} kept"
+    assert numbers.rounds(model) == f"{model.n_iter_}, the first {model.best_iteration_} kept"
 
 
 def test_what_the_training_took(model, blobs, written, tmp_path):

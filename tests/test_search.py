@@ -16,7 +16,7 @@ from distboost.data import ingest
 from distboost.errors import CheckpointError, DataError
 from distboost.selection import ground
 from distboost.selection import search as searching
-from distboost.selection.rungs import rungs_of
+from distboost.selection.search import rungs_of
 from tests.forked import Forks
 from tests.test_cross_validation import SEED, data, folds_of, make  # noqa: F401 (data: a fixture)
 

@@ -14,7 +14,7 @@ from distboost.data import ingest
 from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.data.dataset import RawDataset
 from distboost.errors import DataError
-from distboost.estimators.held_out import held_out
+from distboost.estimators.fitting import held_out
 from distboost.estimators.parameters import algorithm_of, growth_limits
 from distboost.kernels.digest import uniforms_of
 from distboost.runtime.local import LocalRuntime

@@ -14,9 +14,8 @@ from distboost.errors import DataError, ModelFormatError
 from distboost.estimators.factory import described
 from distboost.estimators.parameters import RUN_PARAMETERS
 from distboost.estimators.subclasses import library_class, own_parameters
-from distboost.io.options import storage_options
+from distboost.io.options import storage_options, url_of
 from distboost.io.storage import local_path
-from distboost.io.urls import url_of
 
 # Entries of a log's header that are no parameters of QueryByCommittee.
 NOT_SETTINGS = {"distboost", "version", "pool", "algorithm", "parameters", "final"}

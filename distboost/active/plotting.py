@@ -10,8 +10,8 @@ import numpy as np
 
 from distboost.active.curve import LearningCurve
 from distboost.errors import ArgumentError
-from distboost.io.pictures import check_axes, no_matplotlib
-from distboost.io.urls import url_of
+from distboost.io.options import url_of
+from distboost.io.packages import check_axes, no_matplotlib
 
 
 def plot_curves(

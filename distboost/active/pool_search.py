@@ -4,20 +4,74 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.cluster import MiniBatchKMeans
+from threadpoolctl import threadpool_limits
 
-from distboost.active.drawing import Drawn, Span, rows_between
-from distboost.active.pool import Pool
+from distboost.active.drawing import Drawn, Span, open_rows, rows_between
+from distboost.active.pool import Pool, finite_rows
 from distboost.active.score_cache import CachedScores, ScoreCache
-from distboost.active.scoring import BlockQuery, best_of_block
 from distboost.active.selection import RankedRows
-from distboost.active.strategies import Boosted, Committee
+from distboost.active.strategies import Boosted, Committee, Function, Judged, utility_of
 from distboost.data.checks import naming
 from distboost.estimators.base import BoostingClassifier
 from distboost.io.phases import SILENT, Phases
+from distboost.kernels.random import uniforms
 from distboost.runtime.base import Runtime
+
+ROWS_AT_ONCE = 4096  # rows whose scores are in memory at a time, beside the block's values
+
+
+class BlockQuery(NamedTuple):
+    """What a query asks of every block.
+
+    Attributes
+    ----------
+    committee : Committee
+    strategy : str or function
+    n_best : int
+        Number of rows wanted.
+    place : str
+        Name of the pool in messages.
+    draw : numpy.uint64
+        Key of the rows' random numbers, which also decide between equally useful rows.
+    fraction : float
+        Of the pool, which is scored. Of a block's rows, those whose random number is below this.
+    """
+
+    committee: Committee
+    strategy: str | Function
+    n_best: int
+    place: str
+    draw: np.uint64
+    fraction: float
+
+
+def best_of_block(
+    question: BlockQuery, part: Any, first: int, excluded: np.ndarray, cached: CachedScores | None
+) -> RankedRows:
+    """Return the most useful rows of a part of the pool that begins with row `first`, except those `excluded`."""
+    X = finite_rows(part, question.place, first)
+    committee, utility = question.committee, utility_of(question.strategy)
+    scores = None
+    if cached is not None:
+        assert isinstance(committee, Boosted), "other committees have no rounds"
+        scores = cached.scores(committee, X, first)
+    rows = open_rows(first, len(X), excluded, question.draw, question.fraction)
+    lots = (
+        np.zeros(len(rows)) if committee.takes_first else uniforms(question.draw, first, len(X))[rows - first]
+    )
+    best = RankedRows.empty(committee.n_classes)
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        some, lot = rows[start : start + ROWS_AT_ONCE], lots[start : start + ROWS_AT_ONCE]
+        x = X[some - first]
+        F = committee.decoded(committee.scores(x) if scores is None else scores[some - first])
+        best = best.merged(RankedRows(utility(Judged(committee, x, F, some)), lot, some, F)).best(
+            question.n_best
+        )
+    return best
 
 
 class PoolSearch:
@@ -100,3 +154,37 @@ class PoolSearch:
         if self._cache is None:
             self._cache = ScoreCache(self._estimator.scratch, self._estimator.storage_options)
         return self._cache.updated(committee.ensemble, self._pool.n_rows, runtime)
+
+
+START_ROWS = 10_000  # of the pool, that are clustered
+
+
+def central_rows(X: np.ndarray, n: int, random_state: int) -> np.ndarray:
+    """Return the rows of X (m, n_features) nearest to the centres of n clusters, (n,) int64, those of large clusters first.
+
+    Features are compared by their distance from the median, relative to that of most rows. Missing values are medians.
+    """
+    Z = standardised(X)
+    clusters = MiniBatchKMeans(n, random_state=random_state, n_init=3, batch_size=1024)
+    with threadpool_limits(1):  # the last digits depend on the number of threads
+        distance = clusters.fit_transform(Z)
+    sizes = np.bincount(clusters.labels_, minlength=n)
+    chosen: list[int] = []
+    is_free = np.full(len(Z), True)
+    for cluster in np.argsort(-sizes, kind="stable"):
+        row = int(np.argmin(np.where(is_free, distance[:, cluster], np.inf)))
+        chosen.append(row)
+        is_free[row] = False
+    return np.array(chosen, np.int64)
+
+
+def standardised(X: np.ndarray) -> np.ndarray:
+    """Return X with the median 0 in each feature and nine tenths of its values within 1, or all of them; NaN becomes 0."""
+    known = np.where(
+        np.isnan(X).all(axis=0), 0.0, X.astype(np.float64)
+    )  # a feature that is always missing tells nothing
+    Z = known - np.nanmedian(known, axis=0)
+    spread = np.nanquantile(np.abs(Z), [0.9, 1.0], axis=0)
+    unit = np.where(spread[0] > 0, spread[0], spread[1])
+    Z = np.clip(Z / np.where(unit > 0, unit, 1.0), -10, 10)
+    return np.where(np.isnan(Z), 0.0, Z)

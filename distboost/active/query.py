@@ -34,23 +34,20 @@ from distboost.active.labelling import StoppingCriteria, as_callbacks, run_label
 from distboost.active.ledger import Ledger, other_work
 from distboost.active.lessons import Lessons
 from distboost.active.pool import Pool
-from distboost.active.pool_search import PoolSearch
+from distboost.active.pool_search import START_ROWS, BlockQuery, PoolSearch, central_rows
 from distboost.active.records import SETTINGS, checked_labels
-from distboost.active.scoring import BlockQuery
 from distboost.active.seeds import as_recorded, read_seeds
 from distboost.active.selection import select_distinct, select_diverse
-from distboost.active.starting import START_ROWS, central_rows
 from distboost.active.strategies import RANDOM, STRATEGIES, Function, committee_of, name_of
 from distboost.data.source import warn_about
 from distboost.errors import DataError, DistboostError
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.factory import estimator as estimator_class
-from distboost.estimators.names import check_same
-from distboost.io.options import storage_options
+from distboost.estimators.validation import check_same
+from distboost.io.options import storage_options, url_of
 from distboost.io.phases import Phases
 from distboost.io.progress import phases_shown
 from distboost.io.publishing import publish
-from distboost.io.urls import url_of
 from distboost.kernels.random import QUERIED_PART, QUERY, key, uniforms
 
 AUTO_CANDIDATES = 10  # for each row of a batch, so that near-copies leave some

@@ -10,10 +10,9 @@ import numpy as np
 from distboost.active.pool import Pool
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
-from distboost.estimators.names import check_same
-from distboost.io.options import storage_options
+from distboost.estimators.validation import check_same
+from distboost.io.options import storage_options, url_of
 from distboost.io.storage import local_path
-from distboost.io.urls import url_of
 
 MOST_VALUES = 2**20  # in a line of the log
 

@@ -29,12 +29,13 @@ from distboost.algorithms.base import (
     Algorithm,
     Learner,
     Round,
+    Shares,
+    Softmax,
     bounded_log_ratio,
     parameter,
     size,
 )
 from distboost.algorithms.constraints import Interval, StrOptions
-from distboost.algorithms.links import Shares, Softmax
 from distboost.errors import DataError
 from distboost.kernels import gains
 from distboost.kernels.gains import Gain

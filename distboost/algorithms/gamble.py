@@ -19,8 +19,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from distboost.algorithms.base import SEPARATED, Algorithm, Learner, Round, size
-from distboost.algorithms.links import Softmax
+from distboost.algorithms.base import SEPARATED, Algorithm, Learner, Round, Softmax, size
 from distboost.kernels import gains
 from distboost.kernels.gains import Gain
 from distboost.rows.interface import Rows

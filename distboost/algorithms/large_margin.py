@@ -19,9 +19,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from distboost.algorithms.base import Algorithm, parameter, signs
+from distboost.algorithms.base import Algorithm, Softmax, parameter, signs
 from distboost.algorithms.constraints import Interval, StrOptions
-from distboost.algorithms.links import Softmax
 from distboost.algorithms.tables import side_table, table_size
 from distboost.kernels import gains
 from distboost.kernels.gains import Gain

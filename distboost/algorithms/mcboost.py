@@ -28,13 +28,13 @@ from distboost.algorithms.base import (
     Algorithm,
     Learner,
     Round,
+    Softmax,
     bounded_log_ratio,
     parameter,
     size,
     tree_signs,
 )
 from distboost.algorithms.constraints import Interval, StrOptions
-from distboost.algorithms.links import Softmax
 from distboost.algorithms.solvers.linesearch import exact_step, exact_step_over_rows, step_by_slopes
 from distboost.algorithms.tables import (
     LARGEST_TABLE,
@@ -49,7 +49,7 @@ from distboost.kernels import gains
 from distboost.kernels.gains import Gain
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
-from distboost.rows.scales import LEAF_WEIGHT_FACTOR
+from distboost.rows.sums import LEAF_WEIGHT_FACTOR
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.margin import (
     LOGISTIC,

@@ -24,12 +24,12 @@ from distboost.algorithms.base import (
     SEPARATED,
     Algorithm,
     Learner,
+    NormalisedSigmoids,
     Round,
     parameter,
     size,
 )
 from distboost.algorithms.constraints import StrOptions
-from distboost.algorithms.links import NormalisedSigmoids
 from distboost.errors import DataError
 from distboost.kernels import gains
 from distboost.kernels import similarity as kernels

@@ -28,8 +28,7 @@ def import_labels(
     """Read labels of any rows of the pool, by their numbers or keys, whether they were asked for or not."""
     from distboost.active.ledger import Ledger
     from distboost.cli.answers import record
-    from distboost.cli.keys import rows_by_key
-    from distboost.cli.labels_files import read_labels
+    from distboost.cli.labels_files import read_labels, rows_by_key
 
     if (key is None) != (keys is None):
         raise click.UsageError("--key and --keys go together.")

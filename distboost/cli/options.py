@@ -15,9 +15,8 @@ from typing import Any
 
 import click
 
-from distboost.cli.help import WithExample
+from distboost.cli.help import NOT_ON_THE_COMMAND_LINE, WithExample, asked_algorithm, write_parameters
 from distboost.cli.interrupt import end_quietly, quiet_interrupts
-from distboost.cli.parameters_help import NOT_ON_THE_COMMAND_LINE, asked_algorithm, write_parameters
 from distboost.io.output import all_is_written
 from distboost.io.publishing import check_folder
 from distboost.registry import ALGORITHMS

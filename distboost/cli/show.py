@@ -15,7 +15,7 @@ from distboost.io.files import read
 from distboost.io.text import visible
 from distboost.io.units import megabytes
 from distboost.model.checkpoint import is_checkpoint, manifest_url
-from distboost.reporting import about
+from distboost.reporting import numbers
 from distboost.training.memory_parts import MemoryUse
 from distboost.training.memory_plan import MemoryPlan
 
@@ -74,13 +74,13 @@ def print_model(model: Any, url: str) -> None:
 
 
 def _facts(model: Any, url: str) -> list[tuple[str, str]]:
-    parameters = about.parameters(model)
+    parameters = numbers.parameters(model)
     facts = [
         ("algorithm", model.algorithm_name),
         ("parameters", ", ".join(f"{name}={value!r}" for name, value in parameters.items())),
         ("classes", f"{len(model.classes_)}: {_named([str(label) for label in model.classes_])}"),
         ("features", _features(model)),
-        ("rounds", about.rounds(model)),
+        ("rounds", numbers.rounds(model)),
         ("outcome", model.outcome_),
         ("calibration", "none" if model.calibration_ is None else str(model.calibration_)),
     ]
@@ -97,7 +97,7 @@ def _features(model: Any) -> str:
 
 
 def _top_features(model: Any) -> str:
-    first, _ = about.top_features(model, 10)
+    first, _ = numbers.top_features(model, 10)
     return ", ".join(f"{feature} ({share:.1%})" for feature, share in first) or "none"
 
 

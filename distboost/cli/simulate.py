@@ -27,7 +27,7 @@ from distboost.cli.options import (
     parse_parameters,
     path_option,
 )
-from distboost.io.pictures import no_matplotlib
+from distboost.io.packages import no_matplotlib
 
 
 def _strategies(ctx: click.Context, option: click.Parameter, value: str) -> list[str]:

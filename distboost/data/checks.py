@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from distboost.data.axes import spans
 from distboost.data.labels import shown
 from distboost.data.real import as_real
-from distboost.data.source import load, pieces
+from distboost.data.source import load, pieces, spans
 from distboost.errors import DataError
 
 SCAN_NUMBERS = 2**19  # values that are converted and checked together

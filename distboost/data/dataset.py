@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from distboost.data.blocks import BinnedSet
+from distboost.data.blocks import BinnedSet, Profile, TaskRunner
 from distboost.data.categories import resolved
 from distboost.data.cells import Cells
 from distboost.data.ingest import (
@@ -22,11 +22,9 @@ from distboost.data.ingest import (
     weight_scan,
 )
 from distboost.data.ingest_plan import IngestPlan, largest_chunk, least_memory, plan_ingest
-from distboost.data.profile import Profile
 from distboost.data.row_weights import WeightRule
 from distboost.data.scan import SCAN_ROWS
 from distboost.data.source import Source, changed, warnings_about
-from distboost.data.work import TaskRunner
 from distboost.errors import DataError
 
 TALL = 4  # a chunk is tall if it has rows of at least this many blocks

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from distboost.data.blocks import AnyRows, BinnedRows, BinnedSet
-from distboost.data.work import TaskRunner
+from distboost.data.blocks import AnyRows, BinnedRows, BinnedSet, TaskRunner
 from distboost.kernels.digest import uniforms_of
 
 UNUSED, LEARN, JUDGE = 0, 1, 2

@@ -8,9 +8,9 @@ from itertools import chain
 
 import numpy as np
 
-from distboost.data.axes import spans
 from distboost.data.categories import Categories, Counts, merge_counts
 from distboost.data.scan import FeatureScan
+from distboost.data.source import spans
 from distboost.kernels import binning
 from distboost.threads import Threads
 

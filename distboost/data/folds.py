@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from distboost.data.blocks import AnyRows, BinnedSet
+from distboost.data.blocks import AnyRows, BinnedSet, TaskRunner
 from distboost.data.checks import load_labels
 from distboost.data.division import JUDGE, LEARN
 from distboost.data.source import Source
-from distboost.data.work import TaskRunner
 from distboost.errors import DataError
 from distboost.kernels.folds import deal
 from distboost.kernels.random import FOLDS, key

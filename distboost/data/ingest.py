@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distboost.data.axes import spans
-from distboost.data.blocks import BinnedRows
+from distboost.data.blocks import BinnedRows, ClassScan, Profile, TaskRunner
 from distboost.data.categories import Categories, put_bins
 from distboost.data.checks import as_numbers, check_finite, encode_labels, load_labels, load_weights, numbers
 from distboost.data.edges import FeatureBand
 from distboost.data.ingest_plan import IngestPlan
 from distboost.data.memory import returned_when_freed
-from distboost.data.profile import ClassScan, Profile
 from distboost.data.row_weights import WeightRule
 from distboost.data.scan import (
     LabelScan,
@@ -30,9 +28,8 @@ from distboost.data.scan import (
     scan_weights,
     sorted_classes,
 )
-from distboost.data.source import Source, at_hand
+from distboost.data.source import Source, at_hand, spans
 from distboost.data.sparse import SparseRows
-from distboost.data.work import TaskRunner
 from distboost.errors import DataError
 from distboost.io.phases import Advance
 from distboost.kernels import binning, sparse

@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from distboost.data.axes import Axis
 from distboost.data.checks import SCAN_BYTES, SCAN_NUMBERS
 from distboost.data.edges import columns_bytes
 from distboost.data.scan import SCAN_ROWS, sample_dtype, sample_rows
-from distboost.data.source import PIECE_BYTES, Source
+from distboost.data.source import PIECE_BYTES, Axis, Source
 from distboost.errors import LimitError
 
 CALL_BYTES = 2**26  # raw data that one call reads, if memory and chunks allow

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from distboost.data.profile import ClassScan, Profile
+from distboost.data.blocks import ClassScan, Profile
 from distboost.errors import DataError
-from distboost.rows.scales import WEIGHT_BITS
+from distboost.rows.sums import WEIGHT_BITS
 
 
 def class_weights(class_weight: Any, profile: Profile) -> np.ndarray:

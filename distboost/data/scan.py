@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from distboost.data.axes import spans
+from distboost.data.blocks import ClassScan
 from distboost.data.categories import Counts, count_values, merge_counts
 from distboost.data.checks import InfiniteValue, as_numbers, load_labels, load_weights, numbers
 from distboost.data.labels import check, check_same_type, check_type, joined_type, made, plain, shown
 from distboost.data.memory import returned_when_freed
-from distboost.data.profile import ClassScan
-from distboost.data.source import at_hand
+from distboost.data.source import at_hand, spans
 from distboost.data.sparse import SparseRows
 from distboost.errors import DataError, LimitError
 from distboost.kernels import binning, random, sparse

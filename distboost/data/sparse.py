@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from distboost.data.axes import Axis, spans
 from distboost.data.checks import InfiniteValue
 from distboost.data.real import as_real
-from distboost.data.source import ArraySource, Source
+from distboost.data.source import ArraySource, Axis, Source, spans
 from distboost.errors import DataError
 from distboost.kernels import sparse
 from distboost.rows.stored_bins import held_bytes

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 import zarr
 
-from distboost.data.axes import Axis, Bounds, box_shape, boxes
 from distboost.data.chunks import chunk_key, found_and_expected
 from distboost.data.inventory import ABSENT, Inventory, Probe, UnlikeListingError, held_to, with_absolute_path
 from distboost.data.listing import innermost
 from distboost.data.memory import returned_when_freed
-from distboost.data.source import PIECE_BYTES, BoxSource, assembled
+from distboost.data.source import PIECE_BYTES, Axis, Bounds, BoxSource, assembled, box_shape, boxes
 from distboost.errors import MissingChunkError, StoreError
 from distboost.io.retry import is_damage, quoted, retried
 from distboost.io.storage import is_in_memory

@@ -15,9 +15,8 @@ import numpy as np
 import zarr
 from scipy.sparse import csc_array, csr_array
 
-from distboost.data.axes import Axis
 from distboost.data.inventory import Probe
-from distboost.data.source import Source, load
+from distboost.data.source import Axis, Source, load
 from distboost.data.sparse import LEAST_ROWS, SparseRows, most_held
 from distboost.data.stored import ZarrSource
 from distboost.errors import StoreError

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping
 from functools import partial, reduce
 from typing import Any
 
-from distboost.data.axes import spans
 from distboost.data.dataset import RawDataset
+from distboost.data.source import spans
 from distboost.errors import DataError
 from distboost.estimators.inspecting import check_fitted
-from distboost.estimators.names import columns_named
 from distboost.estimators.parameters import CommonParameters, n_threads
 from distboost.estimators.predicting import (
     own_probabilities_of,
@@ -19,7 +18,7 @@ from distboost.estimators.predicting import (
     probabilities_of,
     scores_answer,
 )
-from distboost.estimators.validation import Given, judged_data
+from distboost.estimators.validation import Given, columns_named, judged_data
 from distboost.evaluation.confusion import Confusion
 from distboost.evaluation.metrics import Evaluation, Totals, chosen
 from distboost.evaluation.sums import DECISIONS, PIECE_ROWS, Judge, OfScores, Places, Sums, judge_part, merged

@@ -18,7 +18,7 @@ from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.keeping import estimator_of, load_estimator
 from distboost.estimators.parameters import CommonParameters
 from distboost.io import options
-from distboost.io.urls import url_of
+from distboost.io.options import url_of
 from distboost.model.files import damage_reported
 
 _made: dict[str, type[BoostingClassifier]] = {}

@@ -8,15 +8,13 @@ from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from typing import Any
 
+from distboost.algorithms.base import CONVERGED, NO_BETTER_THAN_CHANCE, NO_SPLIT, SEPARATED
+from distboost.data.blocks import BinnedSet, Profile, TaskRunner
 from distboost.data.dataset import Dataset, RawDataset
+from distboost.data.division import ByContent, by_content
 from distboost.data.edges import load_merge
-from distboost.data.profile import Profile
-from distboost.errors import ArgumentError, DataError
-from distboost.estimators.ending import warn_of_end
-from distboost.estimators.held_out import NAME as VALIDATION
-from distboost.estimators.held_out import check_judged, held_out
+from distboost.errors import ArgumentError, DataError, TrainingEndedWarning
 from distboost.estimators.keeping import check_keepable, digest_of, header_of, set_learned, snapshot
-from distboost.estimators.names import columns_named
 from distboost.estimators.parameters import (
     CommonParameters,
     algorithm_of,
@@ -24,7 +22,7 @@ from distboost.estimators.parameters import (
     n_threads,
     settings_of,
 )
-from distboost.estimators.validation import Given, evaluation_data, finite_rows, training_data
+from distboost.estimators.validation import Given, columns_named, evaluation_data, finite_rows, training_data
 from distboost.inputs.choose import adapter_of
 from distboost.io.phases import SILENT, Phases
 from distboost.model.calibration import check_method
@@ -43,6 +41,63 @@ from distboost.training.record import PlannedMemory, TrainingRecord
 from distboost.training.resumption import Resumption
 from distboost.training.staging import Problem, Staging
 from distboost.training.training import CheckpointWriter, Training
+from distboost.warn import warn_user
+
+VALIDATION = "validation"
+
+
+def check_judged(estimator: CommonParameters, has_eval_set: bool) -> None:
+    """Raise DataError unless early stopping has rows to judge by, from one source."""
+    fraction, rounds = estimator.validation_fraction, estimator.early_stopping_rounds
+    if fraction is not None and has_eval_set:
+        raise DataError(
+            f"``validation_fraction={fraction}`` would leave out training rows, but there is an ``eval_set`` to judge by.",
+            remedy="Pass ``validation_fraction=None``, or omit the ``eval_set``.",
+        )
+    if rounds is not None and fraction is None and not has_eval_set:
+        raise DataError(
+            f"``early_stopping_rounds={rounds}`` needs rows to judge by.",
+            remedy="Pass ``eval_set=(X, y)``, or pass ``validation_fraction=0.1`` to leave out a tenth of the training rows.",
+        )
+
+
+def held_out(training: BinnedSet, fraction: float, n_classes: int, work: TaskRunner) -> list[BinnedSet]:
+    """Return the rows to learn from, and those to judge by."""
+    parts, _ = by_content(training, ByContent(1 - fraction, fraction), n_classes, work)
+    if not parts.n_judge.any():
+        raise DataError(
+            f"``validation_fraction={fraction}`` leaves out none of {parts.n_rows} rows: there are too few, or too few that "
+            "differ, and some rows of each class are kept.",
+            remedy=f"Set a {'smaller' if fraction > 0.5 else 'larger'} fraction, or pass an eval_set.",
+        )
+    return [parts.learn, parts.judge]
+
+
+# Ends that the caller asked for.
+_WANTED = frozenset({"rounds", "early stopping", "callback"})
+
+_REASONS = {
+    SEPARATED: "a weak learner makes no error on the training rows. Pass ``on_separation='continue'`` to train all rounds, or "
+    "allow only smaller trees",
+    NO_SPLIT: "no split lowers the loss: rows of different classes have equal features, or the limits of the trees forbid every "
+    "split. Check the features, ``min_samples_leaf`` and ``min_weight_fraction_leaf``, or train fewer rounds",
+    CONVERGED: "no weak learner lowers the loss faster than the penalty allows. Set a smaller penalty (nu or penalty) or a "
+    "larger C, or train fewer rounds",
+    NO_BETTER_THAN_CHANCE: "the weak learner's error is too large to be of use. Allow larger trees (``max_depth``), or train "
+    "``SAMMEClassifier``, which needs less of its weak learners",
+}
+
+
+def warn_of_end(outcome: str, rounds: int, wanted: int) -> None:
+    """Warn the caller of `fit` if the training ended after `rounds` of the `wanted` rounds, unless the caller asked for it."""
+    if rounds >= wanted or outcome in _WANTED:
+        return
+    reason = _REASONS.get(outcome, "the algorithm ended it")
+    warn_user(
+        f"training ended as {outcome!r} after {rounds} of {wanted} rounds: {reason}.",
+        TrainingEndedWarning,
+    )
+
 
 # A second run goes beside the first if that takes no more memory, and has as many values: with fewer, both are mostly Python, in
 # which only one thread runs at a time.

@@ -12,7 +12,6 @@ import numpy as np
 from distboost.data.categories import listed
 from distboost.data.labels import is_unicode, plain
 from distboost.errors import DataError, ModelFormatError
-from distboost.estimators.names import set_features
 from distboost.estimators.parameters import (
     RUN_PARAMETERS,
     CommonParameters,
@@ -20,6 +19,7 @@ from distboost.estimators.parameters import (
     deciding_parameters,
 )
 from distboost.estimators.subclasses import adjusted, own_names
+from distboost.estimators.validation import set_features
 from distboost.io.files import encoded
 from distboost.model.files import (
     as_json,

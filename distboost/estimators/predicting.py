@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from distboost.algorithms.base import Algorithm
-from distboost.algorithms.links import Link
+from distboost.algorithms.base import Algorithm, Link
 from distboost.data.labels import storable_type
-from distboost.estimators.names import columns_named
 from distboost.estimators.parameters import CommonParameters, algorithm_of, n_threads
-from distboost.estimators.validation import checked_rows, finite_rows, opened_rows
+from distboost.estimators.validation import checked_rows, columns_named, finite_rows, opened_rows
 from distboost.inputs.base import LazyInput
 from distboost.inputs.cube import CubeInput
 from distboost.model.calibration import Calibration

@@ -9,7 +9,6 @@ from sklearn.exceptions import NotFittedError
 
 from distboost.errors import DataError, ModelFormatError
 from distboost.estimators.keeping import load_estimator
-from distboost.estimators.names import set_features
 from distboost.estimators.parameters import (
     CommonParameters,
     algorithm_of,
@@ -17,6 +16,7 @@ from distboost.estimators.parameters import (
     left_out,
 )
 from distboost.estimators.subclasses import library_class
+from distboost.estimators.validation import set_features
 from distboost.message import Message
 from distboost.model.checkpoint import is_checkpoint, rounds_at
 from distboost.model.learned import Learned

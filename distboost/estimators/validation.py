@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from distboost.data.checks import check_finite
+from distboost.data.checks import check_finite, naming
 from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.labels import is_unicode
 from distboost.data.source import load
 from distboost.data.sparse import SparseRows
 from distboost.errors import DataError
-from distboost.estimators.names import check_n_features, columns_named, compare_names, set_features
 from distboost.estimators.parameters import CommonParameters, n_threads, settings_of
 from distboost.inputs.array import ArrayInput
 from distboost.inputs.base import Input, LazyInput, NearInput
@@ -26,7 +26,65 @@ from distboost.prediction.predictor import Rows
 from distboost.prediction.streamed import check_features
 from distboost.threads import Threads
 from distboost.training.cubes import CubeReading, labelled_of, labelled_rows
-from distboost.warn import warn_of_all
+from distboost.warn import warn_of_all, warn_user
+
+_MOST = 5  # names that a message lists
+
+
+def set_features(estimator: CommonParameters, n_features: int, names: np.ndarray | None) -> None:
+    """Set `n_features_in_` and `feature_names_in_`, or remove the names of an earlier run."""
+    estimator.n_features_in_ = n_features
+    if names is not None:
+        estimator.feature_names_in_ = names
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+
+
+def columns_named(estimator: CommonParameters) -> AbstractContextManager[None]:
+    """Let errors about values name their columns, if the training rows had names."""
+    return naming(getattr(estimator, "feature_names_in_", None))
+
+
+def check_n_features(estimator: CommonParameters, n_features: int, place: str) -> None:
+    """Raise DataError if rows have another number of features than those of the training."""
+    if n_features != estimator.n_features_in_:
+        raise DataError(
+            f"{place} has {n_features} features, but ``{type(estimator).__name__}`` is expecting {estimator.n_features_in_} "
+            "features as input.",
+            where=place,
+            value=n_features,
+        )
+
+
+def compare_names(estimator: CommonParameters, names: np.ndarray | None, place: str) -> None:
+    """Raise DataError if features have other names than in training; warn if only one of the two has names."""
+    known, who = getattr(estimator, "feature_names_in_", None), type(estimator).__name__
+    if known is not None and names is not None:
+        check_same(known.tolist(), names.tolist(), place)
+    elif names is not None:
+        warn_user(f"{place} has feature names, but ``{who}`` was fitted without feature names")
+    elif known is not None:
+        warn_user(f"{place} does not have valid feature names, but ``{who}`` was fitted with feature names")
+
+
+def check_same(known: list[str] | None, names: list[str], place: str) -> None:
+    """Raise DataError if features had other names in training; None: they had none."""
+    if known is None or known == names:
+        return
+    unseen, missing = sorted(set(names) - set(known)), sorted(set(known) - set(names))
+    message = "" if place == "``X``" else f"{place}: "
+    message += "The feature names should match those that were passed during fit.\n"
+    if unseen:
+        message += f"Feature names unseen at fit time:\n{_listed(unseen)}"
+    if missing:
+        message += f"Feature names seen at fit time, yet now missing:\n{_listed(missing)}"
+    if not unseen and not missing:
+        message += "Feature names must be in the same order as they were in fit.\n"
+    raise DataError(message)
+
+
+def _listed(names: list[str]) -> str:
+    return "".join(f"- {name}\n" for name in names[:_MOST]) + ("- ...\n" if len(names) > _MOST else "")
 
 
 class Given(NamedTuple):

@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from distboost.data.axes import spans
 from distboost.data.labels import plain, storable
 from distboost.data.result import Array, OutputArray
-from distboost.data.source import changed, fingerprint, warn_about
+from distboost.data.source import changed, fingerprint, spans, warn_about
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
-from distboost.estimators.names import columns_named
 from distboost.estimators.predicting import class_answer, predictor_of, probabilities_answer
-from distboost.estimators.validation import ordered
+from distboost.estimators.validation import columns_named, ordered
 from distboost.estimators.writing_maps import write_map
 from distboost.inputs.choose import adapter_of
 from distboost.inputs.cube import CubeInput

@@ -7,15 +7,14 @@ import logging
 import math
 from typing import Any
 
-from distboost.data.axes import Bounds, spans
 from distboost.data.cells import Slot
 from distboost.data.dataset import check_unchanged
 from distboost.data.labels import plain, storable
 from distboost.data.result import DIMENSIONS, Array, OutputArray, consolidate, write_coordinates
-from distboost.data.source import BoxSource, fingerprint
+from distboost.data.source import Bounds, BoxSource, fingerprint, spans
 from distboost.estimators.base import BoostingClassifier
-from distboost.estimators.names import columns_named
 from distboost.estimators.predicting import cell_answers, class_answer, predictor_of, probabilities_answer
+from distboost.estimators.validation import columns_named
 from distboost.inputs.cube import GRID_MAPPING, Coordinate, CubeInput, divided_by_chunks, of_source
 from distboost.io.progress import phases_shown
 from distboost.prediction.cubes import CellAnswers, box_start, check_cube, predict_box, tile_shape

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from distboost.algorithms.links import NormalisedSigmoids, Shares, Softmax
+from distboost.algorithms.base import NormalisedSigmoids, Shares, Softmax
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.inspecting import names_of, trees_of

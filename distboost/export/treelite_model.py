@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from distboost.algorithms.links import Softmax
+from distboost.algorithms.base import Softmax
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.predicting import link_of

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import zarr
 
-from distboost.data.axes import Axis
 from distboost.data.inventory import Probe
-from distboost.data.source import Source, load
+from distboost.data.source import Axis, Source, load
 from distboost.data.sparse import SparseRows, sound
 from distboost.data.stored import ZarrSource
 from distboost.data.stored_sparse import CSC, CSR, ENCODING, SparseZarrSource, member

@@ -16,11 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import zarr
 
-from distboost.data.axes import Axis, Bounds
 from distboost.data.cells import Slot
 from distboost.data.real import refuse_date_types
 from distboost.data.result import DIMENSIONS
-from distboost.data.source import ArraySource, BoxSource, Source
+from distboost.data.source import ArraySource, Axis, Bounds, BoxSource, Source
 from distboost.data.stored import ZarrSource
 from distboost.errors import DataError
 from distboost.inputs.array import unmasked

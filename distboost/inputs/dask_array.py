@@ -30,9 +30,8 @@ from distributed.shuffle._core import P2PBarrierTask
 from distributed.system import MEMORY_LIMIT
 from scipy.sparse import hstack, issparse, vstack
 
-from distboost.data.axes import Axis, Bounds, spans
 from distboost.data.labels import joined_type
-from distboost.data.source import BoxSource, Source, assembled, load
+from distboost.data.source import Axis, Bounds, BoxSource, Source, assembled, load, spans
 from distboost.data.sparse import SparseRows, sound
 from distboost.errors import ClusterError, DataError, DistboostError
 from distboost.inputs.array import unmasked

@@ -19,11 +19,10 @@ import narwhals as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
 
-from distboost.data.axes import Axis, spans
 from distboost.data.categories import MOST_CATEGORIES, Categories, resolved
 from distboost.data.labels import is_unicode
 from distboost.data.real import as_real, date_error
-from distboost.data.source import ArraySource, Source
+from distboost.data.source import ArraySource, Axis, Source, spans
 from distboost.errors import DataError, LimitError
 from distboost.inputs.array import ArrayInput, is_nullable
 from distboost.inputs.base import Input, Labels, NearInput, is_instance, texts

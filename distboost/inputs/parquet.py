@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distboost.data.axes import Axis
-from distboost.data.source import ArraySource, Source, assembled
+from distboost.data.source import ArraySource, Axis, Source, assembled
 from distboost.errors import DataError
 from distboost.inputs.base import LazyInput, is_instance, texts
 from distboost.inputs.frame import FrameRows, as_frame

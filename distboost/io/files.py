@@ -22,9 +22,9 @@ from fsspec.implementations.local import LocalFileSystem
 
 from distboost.errors import DistboostError, ModelFormatError
 from distboost.io.filesystems import filesystem_at
+from distboost.io.options import url_of
 from distboost.io.publishing import file_kind, publish
 from distboost.io.retry import retried
-from distboost.io.urls import url_of
 
 # The format versions that this library reads, each with the entries of the header of which a file needs it.
 VERSIONS: dict[int, frozenset[str]] = {

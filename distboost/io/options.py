@@ -1,16 +1,14 @@
-"""Options of the file systems of URLs: endpoints, credentials, anonymous access. They hold for a call, in the caller's thread.
-
-Objects that are sent elsewhere, such as zarr stores, carry the options with which they were opened.
-"""
+"""Paths and URLs that a user passes, and the options of their file systems."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from distboost.errors import DataError
+from distboost.errors import ArgumentError, DataError
 
 
 class StorageOptions(dict[str, Any]):
@@ -53,3 +51,21 @@ def storage_options(options: Mapping[str, Any] | None) -> Iterator[None]:
 def options_in_force() -> StorageOptions:
     """Return the options with which a URL is opened now."""
     return _in_force.get() or StorageOptions()
+
+
+def url_of(value: Any, name: str) -> str:
+    """Return a path or URL as text; raise ArgumentError if the argument of this name is anything else.
+
+    >>> from pathlib import PurePosixPath
+    >>> url_of(PurePosixPath("models/letter"), "url")
+    'models/letter'
+    """
+    found = os.fspath(value) if isinstance(value, str | os.PathLike) else value
+    if not isinstance(found, str):
+        raise ArgumentError(
+            f"{name} is {value!r:.100}, of type {type(value).__name__}.",
+            remedy="Pass a path or URL: a text or a pathlib.Path.",
+            where=name,
+            value=value,
+        )
+    return found

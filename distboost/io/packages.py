@@ -1,8 +1,10 @@
-"""Packages that only some functions need: the extras of distboost, which docs/install.md lists."""
+"""Packages that only some functions need, the extras of distboost, which docs/install.md lists; what every picture checks."""
 
 from __future__ import annotations
 
-from distboost.errors import MissingPackageError
+from typing import Any
+
+from distboost.errors import ArgumentError, MissingPackageError
 
 
 def install_command(extra: str) -> str:
@@ -15,3 +17,13 @@ def missing(what: str, package: str, extra: str) -> MissingPackageError:
     return MissingPackageError(
         f"{what} needs {package}, which is not installed.", remedy=f"Run: {install_command(extra)}"
     )
+
+def no_matplotlib() -> MissingPackageError:
+    """Return the error of all that draws, without matplotlib."""
+    return missing("a picture", "matplotlib", "plots")
+
+
+def check_axes(ax: Any) -> None:
+    """Raise ArgumentError unless `ax` looks like axes of matplotlib."""
+    if not hasattr(ax, "set_axis_off"):
+        raise ArgumentError.expected("ax", ax, "axes of matplotlib, such as plt.subplots()[1], or None")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from distboost.io.pictures import check_axes, no_matplotlib
+from distboost.io.packages import check_axes, no_matplotlib
 
 GREY = "0.45"
 BLUE = "#3b6ea5"

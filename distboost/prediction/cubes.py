@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from dask.delayed import delayed
 
-from distboost.data.axes import Bounds, box_shape
 from distboost.data.cells import Slot, whole_box
 from distboost.data.checks import as_numbers
 from distboost.data.labels import shown
 from distboost.data.result import OutputArray
-from distboost.data.source import BoxSource, load
+from distboost.data.source import Bounds, BoxSource, box_shape, load
 from distboost.errors import DataError, LimitError
 from distboost.inputs.base import BLOCK_BYTES
 from distboost.inputs.cube import CubeInput
@@ -21,7 +20,7 @@ from distboost.inputs.dask_array import DaskSource
 from distboost.inputs.forks import check_default_scheduler
 from distboost.io.packages import missing
 from distboost.prediction.predictor import Predictor
-from distboost.prediction.wanted import check_wanted, ends_if_unwanted
+from distboost.runtime.cluster.cancelled import check_wanted, ends_if_unwanted
 from distboost.threads import Threads
 
 if TYPE_CHECKING:

@@ -7,16 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from distboost.data.axes import spans
 from distboost.data.checks import as_numbers
 from distboost.data.result import OutputArray
-from distboost.data.source import Source, assembled, at_hand
+from distboost.data.source import Source, assembled, at_hand, spans
 from distboost.data.sparse import SparseRows, rows_together
 from distboost.errors import DataError
 from distboost.io.phases import SILENT, Phases
 from distboost.prediction.predictor import Predictor
-from distboost.prediction.wanted import check_wanted, ends_if_unwanted
 from distboost.runtime.choose import open_runtime
+from distboost.runtime.cluster.cancelled import check_wanted, ends_if_unwanted
 from distboost.threads import Threads
 
 TASK_BYTES = 2**26  # bytes of the rows of one task, unless a single chunk is larger

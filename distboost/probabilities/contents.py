@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from distboost.data.blocks import AnyRows, BinnedSet
+from distboost.data.blocks import AnyRows, BinnedSet, TaskRunner
 from distboost.data.categories import Categories
-from distboost.data.work import TaskRunner
 from distboost.kernels.digest import hashes_of
-from distboost.rows.scales import ERROR_FACTOR
+from distboost.rows.sums import ERROR_FACTOR
 
 
 @dataclass(frozen=True)

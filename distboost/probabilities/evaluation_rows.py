@@ -8,16 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from distboost.algorithms.base import Algorithm
-from distboost.data.axes import spans
+from distboost.data.source import spans
 from distboost.model.learned import Learned
 from distboost.probabilities.methods import PIECE_SCORES, ScoreSums, fit_calibration
 from distboost.probabilities.temperature import TemperatureSums
 from distboost.rows.block import BlockRows
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Step
-from distboost.rows.reduced import Reduced
-from distboost.rows.scales import Scale
-from distboost.rows.sums import Reduction
+from distboost.rows.sums import Reduced, Reduction, Scale
 from distboost.training.staging import Problem
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from distboost.data.axes import spans
+from distboost.data.source import spans
 from distboost.model.calibration import TEMPERATURE, VECTOR, Calibration, check_method
 from distboost.probabilities import temperature, vector
 from distboost.probabilities.temperature import TemperatureSums, fit_temperature

@@ -28,9 +28,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from distboost.data.axes import spans
 from distboost.data.division import LEARN, ByContent, by_content
 from distboost.data.row_weights import WeightRule
+from distboost.data.source import spans
 from distboost.errors import DataError, LimitError
 from distboost.io.phases import SILENT, Phase, Phases
 from distboost.model.calibration import Calibration

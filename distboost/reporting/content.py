@@ -16,7 +16,7 @@ from distboost.estimators.subclasses import library_class
 from distboost.evaluation.metrics import Evaluation
 from distboost.io.units import duration, megabytes
 from distboost.model.history import LOSS
-from distboost.reporting import about, confusion, figures
+from distboost.reporting import confusion, figures, numbers
 from distboost.reporting.charts import Chart
 from distboost.reporting.numbers import amount, decimal, fraction, name
 from distboost.training.event_record import Logged
@@ -121,7 +121,7 @@ class Content:
         missed = _missed(found)
         return cls(
             title=name(title),
-            summary=f"{type(model).__name__}, {about.rounds(model)} rounds, {n_classes:,} classes, judged on {n_rows:,} rows.",
+            summary=f"{type(model).__name__}, {numbers.rounds(model)} rounds, {n_classes:,} classes, judged on {n_rows:,} rows.",
             figures=_figures(found),
             model=_model(model),
             parameters=_parameters(model),
@@ -171,7 +171,7 @@ def _interval(ends: tuple[float, float]) -> str:
 def _model(model: Any) -> list[Fact]:
     return [
         Fact("algorithm", model.algorithm_name),
-        Fact("rounds", about.rounds(model)),
+        Fact("rounds", numbers.rounds(model)),
         Fact("outcome", model.outcome_),
         Fact("calibration", "none" if model.calibration_ is None else str(model.calibration_)),
         Fact("classes", amount(len(model.classes_))),
@@ -184,7 +184,7 @@ def _parameters(model: Any) -> list[Fact]:
     own = library_class(model)
     return [
         Fact(key, name(repr(value)), repr(value) != repr(getattr(own, key, None)))
-        for key, value in about.parameters(model).items()
+        for key, value in numbers.parameters(model).items()
     ]
 
 
@@ -294,7 +294,7 @@ def _missed(found: Evaluation) -> list[Missed]:
 
 def _features(model: Any) -> tuple[list[Feature], int]:
     """The features of the largest gain, and the number of features that splits use."""
-    shares, n_used = about.top_features(model, MOST_FEATURES)
+    shares, n_used = numbers.top_features(model, MOST_FEATURES)
     return [Feature(name(feature), share, fraction(share)) for feature, share in shares], n_used
 
 

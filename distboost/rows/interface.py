@@ -19,10 +19,8 @@ from distboost.rows.messages import (
     Splits,
     Step,
 )
-from distboost.rows.reduced import Best, Reduced
 from distboost.rows.row_metrics import RowMetric
-from distboost.rows.scales import Scale
-from distboost.rows.sums import Reduction, Weighting
+from distboost.rows.sums import Best, Reduced, Reduction, Scale, Weighting
 
 
 class Rows(ABC):

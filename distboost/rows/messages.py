@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -12,8 +12,7 @@ import numpy as np
 from distboost.kernels.gains import Gain
 from distboost.rows.block import BlockRows
 from distboost.rows.row_metrics import RowMetric
-from distboost.rows.scales import ERROR_FACTOR, Scale
-from distboost.rows.sums import Reduction, Statistic, Weighting
+from distboost.rows.sums import ERROR_FACTOR, Reduction, Scale, Statistic, Weighting
 
 # (m, SET_WORDS) uint64: one set of bins for each split of categories, or no words if no feature has categories.
 NO_SETS = np.zeros((0, 0), np.uint64)
@@ -300,3 +299,36 @@ class RowCounts(NamedTuple):
     def weight(self) -> float:
         """The total weight of the rows."""
         return self.weight_units / ERROR_FACTOR
+
+
+@dataclass(frozen=True)
+class ReplayLog:
+    """The steps and questions that bring rows which are read again to the same state as the others.
+
+    Attributes
+    ----------
+    round : int
+        The last round whose steps were added to the scores.
+    steps : tuple of Steps
+        The steps of all rounds.
+    questions : tuple of HistogramQuestion or SumsQuestion
+        The questions since that round.
+    """
+
+    round: int = 0
+    steps: tuple[Step, ...] = ()
+    questions: tuple[HistogramQuestion | SumsQuestion, ...] = ()
+
+    def with_question(self, question: HistogramQuestion | SumsQuestion | UpdateQuestion) -> ReplayLog:
+        """Return a log with one more question."""
+        if isinstance(question, HistogramQuestion):
+            question = replace(question, expansion=None)  # a replay sums nothing
+        if not isinstance(question, UpdateQuestion):
+            return replace(self, questions=(*self.questions, question))
+        begun = () if question.root is None else (HistogramQuestion(question.root, NO_SPLITS),)
+        return ReplayLog(
+            question.round, question.steps if question.from_zero else (*self.steps, *question.steps), begun
+        )
+
+
+EMPTY_LOG = ReplayLog()

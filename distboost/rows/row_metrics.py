@@ -13,7 +13,7 @@ import numpy as np
 
 from distboost.rows.block import BlockRows
 from distboost.rows.exact import DIGIT_BITS, DIGITS, digits
-from distboost.rows.scales import ERROR_FACTOR
+from distboost.rows.sums import ERROR_FACTOR
 
 N_SUMS = 2 * DIGITS  # integers that a metric adds to an answer
 LARGEST = 2.0**DIGIT_BITS  # numbers are smaller than this

@@ -23,7 +23,7 @@ import numpy as np
 
 from distboost.kernels.sampling import MANTISSA_BITS
 from distboost.rows.messages import RowCounts
-from distboost.rows.scales import HISTOGRAM_BITS, WEIGHT_BITS, fine_bits
+from distboost.rows.sums import HISTOGRAM_BITS, WEIGHT_BITS, fine_bits
 
 
 class SampleBits(NamedTuple):

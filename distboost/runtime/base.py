@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from distboost.data.blocks import BinnedSet
-from distboost.data.work import TaskRunner
+from distboost.data.blocks import BinnedSet, TaskRunner
 from distboost.io.phases import Phases
 from distboost.rows.interface import Rows
 from distboost.runtime.layout import Allotment, Layout

@@ -35,11 +35,9 @@ from distboost.rows.messages import (
     SumsQuestion,
     UpdateQuestion,
 )
-from distboost.rows.reduced import Best, Reduced
 from distboost.rows.row_metrics import N_SUMS, RowMetric, mean
 from distboost.rows.sampling import SampleBits, sample_bits, threshold
-from distboost.rows.scales import Scale, fine_bits, most_bits
-from distboost.rows.sums import Reduction, Statistic, Weighting
+from distboost.rows.sums import Best, Reduced, Reduction, Scale, Statistic, Weighting, fine_bits, most_bits
 from distboost.runtime.layout import Layout
 from distboost.runtime.windows import Windows
 from distboost.threads import Threads

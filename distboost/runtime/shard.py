@@ -13,10 +13,12 @@ from distboost.data.blocks import AnyRows
 from distboost.io.phases import Advance
 from distboost.kernels import random
 from distboost.rows.messages import (
+    EMPTY_LOG,
     NO_SPLITS,
     Draw,
     Expansion,
     HistogramQuestion,
+    ReplayLog,
     RootQuestion,
     RowCounts,
     Splits,
@@ -24,16 +26,13 @@ from distboost.rows.messages import (
     SumsQuestion,
     UpdateQuestion,
 )
-from distboost.rows.reduced import Reduced
 from distboost.rows.row_metrics import N_SUMS, add_rows
-from distboost.rows.scales import ERROR_FACTOR
-from distboost.rows.sums import Risk
+from distboost.rows.sums import ERROR_FACTOR, Reduced, Risk
 from distboost.runtime.block import Block, Grown, Key, locate
 from distboost.runtime.cluster.placement import count_rows, total
 from distboost.runtime.holdings import Holdings
 from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.parts import SHARED_BYTES, Part, Spare
-from distboost.runtime.replay import EMPTY_LOG, ReplayLog
 from distboost.runtime.sample import Samples
 from distboost.runtime.tally import Tally
 from distboost.threads import Threads

@@ -11,14 +11,12 @@ from queue import Empty, SimpleQueue
 import numpy as np
 
 from distboost.kernels.histogram import TILES_AT_ONCE, Target
-from distboost.rows.scales import Scale
 from distboost.rows.stored_bins import StoredBins
 from distboost.rows.summands import Summands, add_histograms, complete_histograms
-from distboost.rows.sums import Statistic
+from distboost.rows.sums import Scale, Statistic
 from distboost.runtime.block import Block
 from distboost.runtime.gathered import Waiting, WaitingBlocks
-from distboost.runtime.parts import Part, Share, SharedPart, Slots, Spare
-from distboost.runtime.tiles import feature_groups, n_visits, tiles_of
+from distboost.runtime.parts import Part, Share, SharedPart, Slots, Spare, feature_groups, n_visits, tiles_of
 from distboost.threads import Threads
 
 ENTRIES_PER_THREAD = 2**16  # rows times features: with fewer, a thread costs more time than it saves

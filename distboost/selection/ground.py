@@ -16,24 +16,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from distboost.data.blocks import BinnedSet
+from distboost.data.blocks import BinnedSet, Profile
 from distboost.data.categories import resolved
 from distboost.data.cells import Cells
 from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.division import Divided, divided
 from distboost.data.edges import load_merge
 from distboost.data.folds import InFold, Numbering, folds_by_class, folds_by_group
-from distboost.data.profile import Profile
 from distboost.data.row_weights import WeightRule, class_weights
 from distboost.data.source import ArraySource, Source
 from distboost.data.store.store import BinnedStore
 from distboost.data.store.writing import write_store
 from distboost.errors import DataError
 from distboost.estimators.fitting import runtime_of
-from distboost.estimators.names import columns_named, set_features
 from distboost.estimators.parameters import CommonParameters, algorithm_of, check_own, seed_of, settings_of
 from distboost.estimators.subclasses import check_methods
-from distboost.estimators.validation import Given, training_data
+from distboost.estimators.validation import Given, columns_named, set_features, training_data
 from distboost.inputs.choose import adapter_of
 from distboost.io.options import storage_options
 from distboost.io.temporary import temporary_folder

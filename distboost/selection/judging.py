@@ -10,10 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from distboost.algorithms.base import Algorithm
-from distboost.data.axes import spans
-from distboost.data.blocks import AnyRows, BinnedSet
-from distboost.data.profile import Profile
-from distboost.data.work import TaskRunner
+from distboost.data.blocks import AnyRows, BinnedSet, Profile, TaskRunner
+from distboost.data.source import spans
 from distboost.errors import DataError
 from distboost.estimators.evaluating import judge_of
 from distboost.estimators.parameters import CommonParameters, algorithm_of

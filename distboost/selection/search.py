@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from distboost.errors import ArgumentError, DataError
-from distboost.estimators.parameters import CommonParameters, deciding_parameters
+from distboost.estimators.parameters import CommonParameters, algorithm_of, deciding_parameters
 from distboost.estimators.subclasses import adjusted
 from distboost.estimators.validation import Given
 from distboost.evaluation.metrics import chosen
@@ -26,8 +27,50 @@ from distboost.model.learned import Learned
 from distboost.selection.ground import Grounds, Groups, check_estimator, check_folds, opened
 from distboost.selection.judging import Scoring
 from distboost.selection.kept import KeptResults, Result, kept_results, key_of
-from distboost.selection.rungs import Rung, check_halving, rungs_of
 from distboost.selection.trial import trials_shown, tried
+
+
+class Rung(NamedTuple):
+    """A stage of a search: the number of settings, and the part of their rounds that they are trained for."""
+
+    n_settings: int
+    divisor: int
+
+    def rounds(self, n_estimators: int) -> int:
+        """Return the rounds of a setting with so many in all."""
+        return math.ceil(n_estimators / self.divisor)
+
+
+def rungs_of(n_settings: int, halving: int | None) -> list[Rung]:
+    """Return the stages of a search. `halving`: one of so many settings goes on; None: all have all rounds.
+
+    The last stage has at most `halving` settings, with all rounds.
+
+    >>> rungs_of(12, 3)
+    [Rung(n_settings=12, divisor=9), Rung(n_settings=4, divisor=3), Rung(n_settings=2, divisor=1)]
+    >>> rungs_of(12, None)
+    [Rung(n_settings=12, divisor=1)]
+    """
+    if halving is None:
+        return [Rung(n_settings, 1)]
+    if not (isinstance(halving, int) and halving >= 2):
+        raise DataError.expected("``halving``", halving, "a whole number of at least 2, or None")
+    left = [n_settings]
+    while left[-1] > halving:
+        left.append(math.ceil(left[-1] / halving))
+    return [Rung(n, halving ** (len(left) - 1 - number)) for number, n in enumerate(left)]
+
+
+def check_halving(models: Sequence[CommonParameters]) -> None:
+    """Raise DataError if a training run of one of them cannot go on with more rounds."""
+    for model in models:
+        if "n_estimators" in algorithm_of(model, 2).fixed_parameters:
+            raise DataError(
+                f"``halving`` trains few rounds first, but ``{type(model).__name__}`` with these parameters depends on the "
+                "number of all rounds.",
+                remedy="``no_halving|Set halving=None``.",
+            )
+
 
 log = logging.getLogger("distboost")
 
@@ -305,8 +348,7 @@ def _check_space(space: Any) -> None:
         raise ArgumentError.expected(
             "``space``",
             space,
-            "a dict of lists of values by parameter, such as {'max_depth': [4, 6]}, "
-            "or a list of such dicts",
+            "a dict of lists of values by parameter, such as {'max_depth': [4, 6]}, or a list of such dicts",
         )
 
 

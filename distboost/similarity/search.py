@@ -22,7 +22,7 @@ from distboost.kernels import similarity
 from distboost.kernels.similarity import CONSTANT, ONE_POINT, PIECES, TERMS, TWO_POINT, SimilarityArrays
 from distboost.rows.block import BlockRows
 from distboost.rows.interface import Rows
-from distboost.rows.reduced import Best
+from distboost.rows.sums import Best
 from distboost.similarity.sums import Correlations, Isolation, Surroundings, Trials
 from distboost.weights.codes import CodeWeights, ColumnSums
 

@@ -13,9 +13,7 @@ import numpy as np
 from distboost.kernels import similarity
 from distboost.kernels.similarity import GRID_BITS, PIECES, TERMS, SimilarityArrays
 from distboost.rows.block import BlockRows
-from distboost.rows.reduced import Best, Reduced, better
-from distboost.rows.scales import Scale
-from distboost.rows.sums import Reduction
+from distboost.rows.sums import Best, Reduced, Reduction, Scale, better
 from distboost.weights.codes import CodeWeights
 
 

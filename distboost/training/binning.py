@@ -7,17 +7,17 @@ from numbers import Integral
 from typing import Any
 
 from distboost.algorithms.constraints import Interval, validate_parameters
+from distboost.data.blocks import TaskRunner
 from distboost.data.checks import naming
 from distboost.data.dataset import RawDataset
 from distboost.data.edges import load_merge
 from distboost.data.store.writing import write_store
-from distboost.data.work import TaskRunner
 from distboost.errors import DataError, LimitError
 from distboost.inputs.choose import adapter_of
 from distboost.io import options
+from distboost.io.options import url_of
 from distboost.io.progress import phases_shown
 from distboost.io.units import megabytes, megabytes_up
-from distboost.io.urls import url_of
 from distboost.runtime.choose import open_runtime
 from distboost.training.cubes import CubeReading, labelled_rows
 from distboost.training.memory_plan import parse_limit, while_reading

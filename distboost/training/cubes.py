@@ -15,12 +15,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from distboost.data.axes import Bounds, box_shape, boxes, spans
+from distboost.data.blocks import TaskRunner
 from distboost.data.cells import Cells, Slot, labelled_cells, values_at
 from distboost.data.dataset import RawDataset, check_unchanged
-from distboost.data.source import PIECE_BYTES, ArraySource, BoxSource, warnings_about
+from distboost.data.source import (
+    PIECE_BYTES,
+    ArraySource,
+    Bounds,
+    BoxSource,
+    box_shape,
+    boxes,
+    spans,
+    warnings_about,
+)
 from distboost.data.stored import ZarrSource
-from distboost.data.work import TaskRunner
 from distboost.errors import DataError, LimitError
 from distboost.inputs.base import Input
 from distboost.inputs.choose import dataset_of

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from distboost.io.files import read
+from distboost.io.options import url_of
 from distboost.io.phases import Phase, Phases
 from distboost.io.publishing import check_folder, check_replaceable, publish
 from distboost.io.storage import local_path
-from distboost.io.urls import url_of
 from distboost.model.history import History, Progress
 from distboost.training.record import PlannedMemory, TrainingRecord
 

@@ -14,17 +14,20 @@ from distboost.errors import LimitError
 from distboost.io.units import megabytes, megabytes_up
 from distboost.runtime.layout import Allotment
 from distboost.training.memory_parts import (
+    LEAST_WINDOW,
+    ORDER_BYTES,
     RELAYED,
     RESULTS,
     MemoryUse,
     Task,
+    divide_rows,
     histograms_part,
     leader_parts,
+    row_parts,
     shares_part,
     sums_part,
     window_part,
 )
-from distboost.training.memory_rows import LEAST_WINDOW, ORDER_BYTES, divide_rows, row_parts
 
 # Measured: the interpreter with all libraries and compiled kernels, in a process that trains by itself (or that leads a
 # training on a cluster), and in a Dask worker. These are for kernels that the process compiles itself. Those that it loads from

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from distboost.algorithms.base import SEPARATED
+from distboost.data.blocks import Profile
 from distboost.data.categories import listed
 from distboost.data.ingest import joined_edges
-from distboost.data.profile import Profile
 from distboost.errors import DataError
 from distboost.model.history import Watch
 from distboost.model.learned import Learned

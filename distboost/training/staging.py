@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from distboost.algorithms.base import Algorithm
-from distboost.data.blocks import BinnedSet
+from distboost.data.blocks import BinnedSet, Profile
 from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.ingest import bins_of_zero
-from distboost.data.profile import Profile
 from distboost.data.row_weights import WeightRule, class_weights
 from distboost.data.store.store import BinnedStore
 from distboost.data.store.writing import write_store

@@ -24,8 +24,7 @@ from distboost.rows.messages import (
     Splits,
     Subsample,
 )
-from distboost.rows.scales import LEAF_WEIGHT_FACTOR
-from distboost.rows.sums import Statistic
+from distboost.rows.sums import LEAF_WEIGHT_FACTOR, Statistic
 from distboost.trees.tree import BinnedTree, Cover, TreeStep, numbered
 from distboost.weights.sketch import compressed
 

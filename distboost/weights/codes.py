@@ -14,8 +14,16 @@ import numpy as np
 
 from distboost.kernels import codes, response
 from distboost.rows.block import BlockRows
-from distboost.rows.scales import Scale
-from distboost.rows.sums import NUMBERS, ClassStatistic, Reduction, Risk, Statistic, Weighting, log_totals
+from distboost.rows.sums import (
+    NUMBERS,
+    ClassStatistic,
+    Reduction,
+    Risk,
+    Scale,
+    Statistic,
+    Weighting,
+    log_totals,
+)
 
 
 def one_against_all(n_classes: int) -> np.ndarray:

@@ -10,9 +10,7 @@ import numpy as np
 
 from distboost.kernels import corrective
 from distboost.rows.block import BlockRows
-from distboost.rows.reduced import Reduced
-from distboost.rows.scales import Scale
-from distboost.rows.sums import Reduction
+from distboost.rows.sums import Reduced, Reduction, Scale
 
 
 @dataclass(frozen=True)

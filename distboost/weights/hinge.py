@@ -10,8 +10,7 @@ import numpy as np
 
 from distboost.kernels import hinge
 from distboost.rows.block import BlockRows
-from distboost.rows.scales import Scale
-from distboost.rows.sums import Reduction, Risk, Statistic, Weighting, spread
+from distboost.rows.sums import Reduction, Risk, Scale, Statistic, Weighting, spread
 from distboost.weights.corrective import Stumps
 
 

@@ -12,8 +12,7 @@ import numpy as np
 from distboost.kernels import margin, sampling, simd, softmax
 from distboost.kernels.tiles import EXPONENTIAL, LOGISTIC, SOFTMAX
 from distboost.rows.block import BlockRows
-from distboost.rows.scales import Scale
-from distboost.rows.sums import Reduction, Risk, Statistic, Weighting, spread
+from distboost.rows.sums import Reduction, Risk, Scale, Statistic, Weighting, spread
 
 __all__ = ["EXPONENTIAL", "LOGISTIC", "SOFTMAX"]
 

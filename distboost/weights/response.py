@@ -8,8 +8,7 @@ import numpy as np
 
 from distboost.kernels import response
 from distboost.rows.block import BlockRows
-from distboost.rows.scales import Scale
-from distboost.rows.sums import NUMBERS, ClassStatistic, Reduction, Risk, Weighting, log_totals
+from distboost.rows.sums import NUMBERS, ClassStatistic, Reduction, Risk, Scale, Weighting, log_totals
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,8 @@ from distboost.kernels import sampling, simd
 from distboost.kernels.histogram import Target
 from distboost.rows.block import BlockRows
 from distboost.rows.messages import Draw
-from distboost.rows.scales import Scale
 from distboost.rows.summands import Summands, add_histograms
-from distboost.rows.sums import Reduction, Risk, Statistic
+from distboost.rows.sums import Reduction, Risk, Scale, Statistic
 
 MAGNITUDES = "magnitudes"  # the name of the array that a block keeps, (n,) float64
 

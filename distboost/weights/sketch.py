@@ -23,8 +23,7 @@ from distboost.errors import DataError
 from distboost.kernels import random, simd, sketch
 from distboost.kernels.lanes import LANES
 from distboost.rows.block import BlockRows
-from distboost.rows.scales import Scale, most_bits
-from distboost.rows.sums import Statistic
+from distboost.rows.sums import Scale, Statistic, most_bits
 from distboost.weights.margin import Residuals
 
 # The bits of residuals before they are rounded at random to fewer: sums over a row stay below 2^(40 + 8) units.

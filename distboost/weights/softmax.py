@@ -11,8 +11,7 @@ import numpy as np
 from distboost.kernels import margin, softmax
 from distboost.kernels.lanes import LANES
 from distboost.rows.block import BlockRows
-from distboost.rows.scales import Scale
-from distboost.rows.sums import Reduction, Statistic, spread
+from distboost.rows.sums import Reduction, Scale, Statistic, spread
 from distboost.weights.margin import SOFTMAX, MarginWeights, Residuals
 
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from distboost.kernels import votes
 from distboost.rows.block import BlockRows
-from distboost.rows.scales import Scale
-from distboost.rows.sums import Risk, Statistic, Weighting
+from distboost.rows.sums import Risk, Scale, Statistic, Weighting
 from distboost.weights.potential import PotentialTable, zero_one_costs
 
 

@@ -12,7 +12,7 @@ from tests.faults.crews import Workers
 from tests.faults.traps import Stage, Trap
 
 STAGES = {
-    "score": Stage("distboost.active.scoring:best_of_block"),
+    "score": Stage("distboost.active.pool_search:best_of_block"),
     "take": Stage("distboost.active.pool:_load_rows"),  # the values of rows that were taught
 }
 

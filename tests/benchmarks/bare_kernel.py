@@ -9,7 +9,7 @@ import numpy as np
 
 from distboost.kernels.histogram import MOST_ROWS, RowAddresses, Target, narrow_histogram, tile_for
 from distboost.kernels.simd import padded
-from distboost.runtime.tiles import feature_groups, tiles_of
+from distboost.runtime.parts import feature_groups, tiles_of
 from distboost.threads import Threads
 
 N_BINS = 256

@@ -14,8 +14,8 @@ from zarr.storage import WrapperStore
 
 from distboost import GDMCBoostClassifier, REBELClassifier
 from distboost.data import ingest
-from distboost.data.axes import Axis
 from distboost.data.ingest_plan import least_memory, plan_ingest
+from distboost.data.source import Axis
 from distboost.data.store.writing import write_store
 from distboost.errors import LimitError
 from distboost.inputs.choose import adapter_of, dataset_of

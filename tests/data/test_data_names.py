@@ -16,7 +16,7 @@ from distboost import GAMBLEClassifier, GDMCBoostClassifier
 from distboost.active import QueryByCommittee, resume
 from distboost.cli import main
 from distboost.errors import DataError
-from distboost.reporting import about
+from distboost.reporting import numbers
 from tests.data.tables import NAMES, TABLES, frame, in_group, in_xarray, in_zarr
 
 SHUFFLED = [1, 0, 2, 3]
@@ -246,7 +246,7 @@ def test_the_labels_file_of_active_ask_names_the_features(blobs, tmp_path):
 
 
 def test_what_is_said_about_a_model_names_its_features(model, blobs):
-    assert {name for name, _ in about.top_features(model, 4)[0]} <= set(NAMES)
+    assert {name for name, _ in numbers.top_features(model, 4)[0]} <= set(NAMES)
 
 
 def test_predictions_of_a_dask_frame_have_a_known_length(model, blobs):

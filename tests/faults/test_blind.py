@@ -301,7 +301,7 @@ STAGES = {
     "histogram": Stage("distboost.runtime.shard:Shard.histogram"),
     "write labels": Stage("distboost.data.store.passes:_write_labels"),
     "write block": Stage("distboost.data.store.layout:StoredBlocks.write"),
-    "score": Stage("distboost.active.scoring:best_of_block"),
+    "score": Stage("distboost.active.pool_search:best_of_block"),
     "predict": Stage("distboost.prediction.predictor:predict_chunk"),
     "predict into": Stage("distboost.prediction.streamed:predict_into"),
     "count": Stage("distboost.evaluation.sums:judge_part"),

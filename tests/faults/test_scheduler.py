@@ -35,7 +35,7 @@ STAGES = {
     "bin": Stage("distboost.data.ingest:bin_rows"),
     "round": Stage("distboost.runtime.shard:Shard.update"),
     "write block": Stage("distboost.data.store.layout:StoredBlocks.write"),
-    "query": Stage("distboost.active.scoring:best_of_block"),
+    "query": Stage("distboost.active.pool_search:best_of_block"),
     "predict into": Stage("distboost.prediction.streamed:predict_into"),
     "evaluate": Stage("distboost.evaluation.sums:judge_part"),
 }

@@ -14,7 +14,7 @@ import numpy as np
 from distboost.data.blocks import BinnedRows
 from distboost.kernels import tiles
 from distboost.kernels.exponential import exponentials
-from distboost.rows.scales import Scale
+from distboost.rows.sums import Scale
 from distboost.runtime.block import Block
 from tests.pairs import in_pairs
 

@@ -7,9 +7,8 @@ from distboost.kernels import codes
 from distboost.kernels.elementary import tanh
 from distboost.kernels.histogram import Target
 from distboost.kernels.response import WINDOW
-from distboost.rows.scales import Scale
 from distboost.rows.summands import add_histograms
-from distboost.rows.sums import Risk
+from distboost.rows.sums import Risk, Scale
 from distboost.weights.codes import (
     CodeSides,
     CodeWeights,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from distboost.kernels.margin import EXPONENTIAL, LOGISTIC
-from distboost.rows.scales import Scale
+from distboost.rows.sums import Scale
 from distboost.runtime.block import Grown
 from distboost.weights.corrective import CorrectiveSlopes, Stumps
 from distboost.weights.margin import ClassPairs, MarginWeights

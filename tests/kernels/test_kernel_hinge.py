@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from distboost.rows.scales import Scale
-from distboost.rows.sums import Risk
+from distboost.rows.sums import Risk, Scale
 from distboost.weights.hinge import CuttingPlanes, HingeLoss, MixedCuts
 from tests.kernels.cases import SHAPES, UNIT, case_name, case_of, prepared, times
 from tests.kernels.test_kernel_corrective import MISSING, outputs, scores_of, stumps_of

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from distboost.kernels.margin import linked_weights
-from distboost.rows.scales import Scale
-from distboost.rows.sums import Risk
+from distboost.rows.sums import Risk, Scale
 from distboost.weights.margin import (
     EXPONENTIAL,
     LOGISTIC,

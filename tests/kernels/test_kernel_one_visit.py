@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from distboost.rows.scales import Scale
-from distboost.rows.sums import Risk, Statistic
+from distboost.rows.sums import Risk, Scale, Statistic
 from distboost.runtime import block as block_module
 from distboost.weights.margin import EXPONENTIAL, LOGISTIC, SOFTMAX, MarginWeights, Residuals
 from tests.kernels.cases import SHAPES, UNIT, case_name, case_of

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from distboost.kernels import random, sampling
 from distboost.rows.messages import RowCounts
 from distboost.rows.sampling import sample_bits, threshold
-from distboost.rows.scales import narrow_bits
-from distboost.rows.sums import Risk
+from distboost.rows.sums import Risk, narrow_bits
 from distboost.weights.margin import EXPONENTIAL, LOGISTIC, SOFTMAX, MarginWeights, Residuals
 from distboost.weights.sampled import MAGNITUDES, Magnitudes
 from tests.kernels.cases import UNIT, case_of

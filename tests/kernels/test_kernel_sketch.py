@@ -12,7 +12,7 @@ from distboost.kernels import random
 from distboost.kernels.simd_exp import WIDE
 from distboost.kernels.sketch import draw_signs
 from distboost.kernels.tiles import unit_of, weigh
-from distboost.rows.scales import HISTOGRAM_BITS, Scale
+from distboost.rows.sums import HISTOGRAM_BITS, Scale
 from distboost.runtime.block import Block
 from distboost.weights.margin import EXPONENTIAL, SOFTMAX, MarginWeights, ProjectedResiduals, Residuals
 from distboost.weights.sketch import ROUNDED_FROM, CompressedResiduals, compressed

@@ -6,8 +6,7 @@ from numpy.testing import assert_array_equal
 
 from distboost.kernels.margin import link_risk
 from distboost.kernels.tiles import SOFTMAX
-from distboost.rows.scales import Scale
-from distboost.rows.sums import Risk, spread
+from distboost.rows.sums import Risk, Scale, spread
 from distboost.weights.softmax import (
     Curvatures,
     PairCurvatures,

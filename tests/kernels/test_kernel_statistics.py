@@ -9,9 +9,8 @@ from distboost.data.blocks import BinnedRows
 from distboost.kernels import histogram
 from distboost.kernels.histogram import RowAddresses, Target, tile_for
 from distboost.kernels.response import WINDOW, WINDOWS
-from distboost.rows.scales import HISTOGRAM_BITS, Scale
 from distboost.rows.summands import add_histograms
-from distboost.rows.sums import Risk
+from distboost.rows.sums import HISTOGRAM_BITS, Risk, Scale
 from distboost.runtime.block import Block
 from distboost.weights.margin import (
     ClassPairs,

@@ -23,13 +23,13 @@ from distboost.rows.messages import (
     SplitRules,
     Splits,
 )
-from distboost.rows.scales import Scale
+from distboost.rows.sums import Scale
 from distboost.runtime.block import Key
 from distboost.runtime.cluster import exchange as exchange_module
-from distboost.runtime.cluster.answers import combined
 from distboost.runtime.cluster.crew import Session
 from distboost.runtime.cluster.exchange import Attempt, Bundle, Exchange, OwnedFeatures, Reply
 from distboost.runtime.cluster.owners import Owners
+from distboost.runtime.cluster.placement import combined
 from distboost.runtime.cluster.reduce_to_owners import (
     SENT_AT_ONCE,
     Compute,

@@ -13,7 +13,7 @@ from distboost import registry
 from distboost.kernels import gains
 from distboost.model.create import new_ensemble
 from distboost.rows.messages import NO_SPLITS
-from distboost.rows.scales import bits_to_lose
+from distboost.rows.sums import bits_to_lose
 from distboost.runtime.local import LocalRuntime
 from distboost.runtime.whole_trees import WholeTrees
 from distboost.training import loop as training

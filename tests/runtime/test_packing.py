@@ -8,7 +8,7 @@ from distributed.protocol import Serialize
 from numpy.testing import assert_array_equal
 
 from distboost.rows.messages import BestSplits, Expanded
-from distboost.runtime.cluster.packing import SMALL, packed, unpacked
+from distboost.runtime.cluster.relay import SMALL, packed, unpacked
 
 
 def test_a_small_value_is_one_string_and_comes_back():

@@ -13,11 +13,11 @@ from distributed.comm.core import CommClosedError
 from numpy.testing import assert_array_equal
 
 from distboost.rows.messages import BestSplits, Expanded
-from distboost.rows.reduced import Best, Reduced
+from distboost.rows.sums import Best, Reduced
 from distboost.runtime.cluster import questions
-from distboost.runtime.cluster.answers import combined
 from distboost.runtime.cluster.crew import Session, WorkerLostError
 from distboost.runtime.cluster.exchange import Reply
+from distboost.runtime.cluster.placement import combined
 from distboost.runtime.cluster.questions import Questions
 from distboost.runtime.cluster.relay import Peer, UnansweredError, forwarder, gathered, subtrees
 

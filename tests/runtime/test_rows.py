@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from distboost.kernels import gains
 from distboost.model.trees import TreeEnsemble
 from distboost.rows.messages import Root, Siblings, SplitRules, Splits
-from distboost.rows.reduced import Best, Reduced
+from distboost.rows.sums import Best, Reduced
 from distboost.splits.histograms import offsets_of
 from distboost.threads import Threads
 from distboost.trees.grower import GrowthLimits, TreeGrower

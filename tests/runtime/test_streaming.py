@@ -19,12 +19,12 @@ from numpy.testing import assert_array_equal
 from distboost.data import memory
 from distboost.data.blocks import BinnedRows
 from distboost.errors import StoreError
-from distboost.io import mapping
+from distboost.io import ahead
 from distboost.io.ahead import STEP, n_loaded
 from distboost.rows import stored_bins
 from distboost.rows.messages import NO_SPLITS, HistogramQuestion, RootQuestion, Splits
-from distboost.rows.scales import Scale
 from distboost.rows.stored_bins import StoredBins
+from distboost.rows.sums import Scale
 from distboost.runtime import holdings
 from distboost.runtime.block import Grown, Key
 from distboost.runtime.layout import Allotment, Layout, Reading
@@ -121,7 +121,7 @@ def test_an_array_that_stays_as_it_is_is_mapped(scratch):
     "madvise", [None, lambda *given: -1], ids=["not this system", "pages that cannot be loaded"]
 )
 def test_an_array_that_cannot_be_mapped_is_read(scratch, monkeypatch, n, madvise):
-    monkeypatch.setattr(mapping, "_MADVISE", madvise)
+    monkeypatch.setattr(ahead, "_MADVISE", madvise)
     extent = scratch.write(np.arange(n))
     found = scratch.read(extent, to_change=False)
     assert not is_mapped(found)

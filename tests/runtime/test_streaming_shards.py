@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 
 from distboost.errors import StoreError
 from distboost.kernels import gains
-from distboost.rows.reduced import Reduced
+from distboost.rows.sums import Reduced
 from distboost.runtime import holdings
 from distboost.runtime.streaming.scratch import N_FILES
 from distboost.threads import Threads

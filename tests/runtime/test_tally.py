@@ -11,16 +11,15 @@ from numpy.testing import assert_array_equal
 from distboost.data.blocks import BinnedRows
 from distboost.rows import stored_bins
 from distboost.rows.messages import Splits
-from distboost.rows.scales import Scale
 from distboost.rows.stored_bins import StoredBins
+from distboost.rows.sums import Scale
 from distboost.runtime import gathered
 from distboost.runtime import parts as parts_module
 from distboost.runtime import tally as tally_module
 from distboost.runtime.block import Block
 from distboost.runtime.gathered import Waiting
-from distboost.runtime.parts import Slots, Spare, StoredPart
+from distboost.runtime.parts import Slots, Spare, StoredPart, feature_groups
 from distboost.runtime.tally import Tally
-from distboost.runtime.tiles import feature_groups
 from distboost.splits.histograms import offsets_of
 from distboost.threads import Threads
 from distboost.weights.margin import MarginWeights, Residuals

@@ -11,7 +11,7 @@ from distboost.algorithms.rebel import LARGEST_STEP, real_steps, sign_steps
 from distboost.data.blocks import BinnedRows
 from distboost.kernels import random, similarity
 from distboost.kernels.similarity import CONSTANT, ONE_POINT, PIECES, TERMS, TWO_POINT
-from distboost.rows.scales import Scale
+from distboost.rows.sums import Scale
 from distboost.runtime.block import Block
 from distboost.similarity.search import Similarity, arrays_of
 from distboost.similarity.sums import Correlations, Isolation, Surroundings, Trials

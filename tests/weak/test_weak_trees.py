@@ -9,7 +9,7 @@ import pytest
 from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.kernels import gains, random
 from distboost.model.trees import TreeEnsemble
-from distboost.rows.scales import LEAF_WEIGHT_FACTOR
+from distboost.rows.sums import LEAF_WEIGHT_FACTOR
 from distboost.runtime.layout import Layout
 from distboost.runtime.local import LocalRuntime
 from distboost.threads import Threads

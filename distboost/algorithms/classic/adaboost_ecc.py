@@ -22,13 +22,13 @@ from distboost.algorithms.base import (
     Algorithm,
     Learner,
     Round,
+    Softmax,
     bounded_log_ratio,
     parameter,
     size,
     tree_signs,
 )
 from distboost.algorithms.constraints import Interval
-from distboost.algorithms.links import Softmax
 from distboost.algorithms.tables import code_table_size, levels_of, side_table
 from distboost.errors import DataError
 from distboost.kernels import gains, random

@@ -22,12 +22,12 @@ from distboost.algorithms.base import (
     Algorithm,
     Learner,
     Round,
+    Softmax,
     bounded_log_ratio,
     parameter,
     size,
 )
 from distboost.algorithms.constraints import StrOptions
-from distboost.algorithms.links import Softmax
 from distboost.kernels import gains
 from distboost.kernels.gains import Gain
 from distboost.rows.interface import Rows

@@ -21,6 +21,7 @@ from distboost.algorithms.base import (
     SEPARATED,
     Algorithm,
     Learner,
+    NormalisedSigmoids,
     Round,
     bounded_log_ratio,
     parameter,
@@ -28,7 +29,6 @@ from distboost.algorithms.base import (
     size,
 )
 from distboost.algorithms.constraints import StrOptions
-from distboost.algorithms.links import NormalisedSigmoids
 from distboost.kernels import gains
 from distboost.kernels.gains import Gain
 from distboost.rows.interface import Rows

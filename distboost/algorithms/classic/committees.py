@@ -17,12 +17,14 @@ from distboost.algorithms.base import (
     SEPARATED,
     Algorithm,
     Learner,
+    Link,
+    NormalisedSigmoids,
     Round,
+    Softmax,
     bounded_log_ratio,
     size,
     tree_signs,
 )
-from distboost.algorithms.links import Link, NormalisedSigmoids, Softmax
 from distboost.errors import LimitError
 from distboost.kernels import gains
 from distboost.kernels.elementary import tanh

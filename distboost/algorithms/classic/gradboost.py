@@ -16,9 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from distboost.algorithms.base import CONVERGED, Algorithm, Learner, Round, parameter
+from distboost.algorithms.base import CONVERGED, Algorithm, Learner, Round, Softmax, parameter
 from distboost.algorithms.constraints import Interval, StrOptions
-from distboost.algorithms.links import Softmax
 from distboost.kernels import gains
 from distboost.kernels.gains import Gain
 from distboost.rows.interface import Rows

@@ -16,8 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from distboost.algorithms.base import Algorithm, Learner, Round
-from distboost.algorithms.links import NormalisedSigmoids
+from distboost.algorithms.base import Algorithm, Learner, NormalisedSigmoids, Round
 from distboost.kernels import gains
 from distboost.kernels.gains import NOISE, Gain
 from distboost.rows.interface import Rows

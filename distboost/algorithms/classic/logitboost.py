@@ -17,9 +17,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from distboost.algorithms.base import LEARNING_RATE, Algorithm, Learner, Round, parameter, size
+from distboost.algorithms.base import LEARNING_RATE, Algorithm, Learner, Round, Softmax, parameter, size
 from distboost.algorithms.constraints import Interval
-from distboost.algorithms.links import Softmax
 from distboost.errors import LimitError
 from distboost.kernels import gains
 from distboost.kernels.gains import Gain

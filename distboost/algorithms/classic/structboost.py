@@ -21,10 +21,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.optimize import linprog
 
-from distboost.algorithms.base import CONVERGED, LEARNING_RATE, Algorithm, Round, parameter
+from distboost.algorithms.base import CONVERGED, LEARNING_RATE, Algorithm, Round, Softmax, parameter
 from distboost.algorithms.classic.corrective import TotallyCorrective, largest_change, stumps_of
 from distboost.algorithms.constraints import Interval
-from distboost.algorithms.links import Softmax
 from distboost.errors import DistboostError
 from distboost.kernels import gains
 from distboost.kernels.gains import Gain

@@ -10,10 +10,10 @@ import numpy as np
 import zarr
 from zarr.errors import ContainsArrayError
 
+from distboost.data.blocks import ClassScan, Profile
 from distboost.data.categories import listed, restored_categories
 from distboost.data.ingest import joined_edges, split_edges
 from distboost.data.labels import plain, restored
-from distboost.data.profile import ClassScan, Profile
 from distboost.data.store.layout import checksum
 from distboost.data.store.reading import intact
 from distboost.errors import BinnedStoreError

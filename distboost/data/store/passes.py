@@ -14,16 +14,15 @@ from typing import Any
 import numpy as np
 import zarr
 
-from distboost.data.axes import spans
+from distboost.data.blocks import TaskRunner
 from distboost.data.chunks import chunk_key, delete_chunk, has_chunk
 from distboost.data.dataset import RawDataset
 from distboost.data.ingest import BinOptions, bin_features, bin_labels
 from distboost.data.ingest_plan import IngestPlan
 from distboost.data.memory import returned_when_freed
 from distboost.data.scan import SCAN_ROWS
-from distboost.data.source import Source, load
+from distboost.data.source import Source, load, spans
 from distboost.data.store.layout import StoredBlocks, Written, chunked_array, verified
-from distboost.data.work import TaskRunner
 from distboost.errors import BinnedStoreError
 from distboost.io.retry import quoted, retried
 from distboost.io.storage import listed, writing

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from distboost.data.blocks import AnyRows, BinnedRows
+from distboost.data.blocks import AnyRows, BinnedRows, Profile
 from distboost.data.categories import Categories, put_bins
 from distboost.data.ingest import joined_edges
 from distboost.data.labels import shown
-from distboost.data.profile import Profile
 from distboost.errors import DataError
 from distboost.kernels import binning
 

@@ -22,13 +22,12 @@ import numpy as np
 import zarr
 from zarr.core.sync import sync
 
-from distboost.data.axes import spans
-from distboost.data.blocks import BinnedRows, BinnedSet
+from distboost.data.blocks import BinnedRows, BinnedSet, ClassScan, Profile, TaskRunner
 from distboost.data.categories import resolved
 from distboost.data.inventory import Inventory
 from distboost.data.listing import described_group
-from distboost.data.profile import ClassScan, Profile
 from distboost.data.row_weights import WeightRule
+from distboost.data.source import spans
 from distboost.data.store.layout import StoredBlocks, is_block_array
 from distboost.data.store.manifest import (
     BIN_BYTES,
@@ -42,7 +41,6 @@ from distboost.data.store.manifest import (
 )
 from distboost.data.store.reading import intact, local_file, read_blocks
 from distboost.data.store.recoding import Recoding
-from distboost.data.work import TaskRunner
 from distboost.errors import BinnedStoreError, DataError
 from distboost.io.storage import UNFINISHED, open_store
 

@@ -10,10 +10,10 @@ import numpy as np
 import zarr
 
 from distboost.data import ingest
+from distboost.data.blocks import Profile, TaskRunner
 from distboost.data.dataset import RawDataset
 from distboost.data.ingest import BinOptions, joined_edges
 from distboost.data.ingest_plan import IngestPlan, mebibytes
-from distboost.data.profile import Profile
 from distboost.data.row_weights import WeightRule
 from distboost.data.scan import ScanOptions
 from distboost.data.source import fingerprint
@@ -32,7 +32,6 @@ from distboost.data.store.manifest import (
 from distboost.data.store.passes import WrittenBlocks, remove_bands, write_bins, write_labels
 from distboost.data.store.store import BinnedStore
 from distboost.data.stored import ZarrSource
-from distboost.data.work import TaskRunner
 from distboost.errors import DataError, LimitError, StoreError
 from distboost.io.storage import (
     MANIFEST,

@@ -19,7 +19,7 @@ from distboost.rows.messages import (
     SumsQuestion,
     UpdateQuestion,
 )
-from distboost.rows.reduced import Reduced
+from distboost.rows.sums import Reduced
 from distboost.runtime.block import Key
 from distboost.runtime.cluster import owners
 from distboost.runtime.cluster.crew import Crew, Workers

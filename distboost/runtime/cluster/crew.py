@@ -15,9 +15,9 @@ from typing import Any, Protocol, TypeVar
 
 from distboost.errors import ClusterError, StoreError, WorkerError
 from distboost.io.phases import SILENT, Advance, Phases
+from distboost.rows.messages import EMPTY_LOG
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.placement import distribute, excess
-from distboost.runtime.replay import EMPTY_LOG
 
 log = logging.getLogger("distboost")
 

@@ -27,10 +27,10 @@ import numpy as np
 
 from distboost.kernels.categories import set_words
 from distboost.rows.messages import Expanded, HistogramQuestion, UpdateQuestion
-from distboost.rows.reduced import Reduced
+from distboost.rows.sums import Reduced
 from distboost.runtime.block import Key
-from distboost.runtime.cluster.answers import combined
 from distboost.runtime.cluster.gathering import Gathering, GroupSums, OwnedPart, Piece, Sums
+from distboost.runtime.cluster.placement import combined
 from distboost.runtime.parts import Slots, StoredPart
 from distboost.runtime.shard import Shard
 from distboost.splits.tree_histograms import TreeHistograms

@@ -12,20 +12,21 @@ import numpy as np
 from distboost.data.blocks import AnyRows
 from distboost.process import trim_heap
 from distboost.rows.messages import (
+    EMPTY_LOG,
     Expanded,
     Expansion,
     HistogramQuestion,
+    ReplayLog,
     RowCounts,
     SumsQuestion,
     UpdateQuestion,
 )
-from distboost.rows.reduced import Reduced
+from distboost.rows.sums import Reduced
 from distboost.runtime.block import Key
-from distboost.runtime.cluster.answers import combined
 from distboost.runtime.cluster.exchange import Exchange
+from distboost.runtime.cluster.placement import combined
 from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.parts import Slots, StoredPart
-from distboost.runtime.replay import EMPTY_LOG, ReplayLog
 from distboost.runtime.shard import Shard
 from distboost.splits.histograms import offsets_of
 from distboost.threads import Threads

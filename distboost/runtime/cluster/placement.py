@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from distboost.rows.messages import RowCounts
-from distboost.rows.scales import ERROR_FACTOR
+from distboost.rows.sums import ERROR_FACTOR
 from distboost.runtime.block import Block, Key
 
 Place = TypeVar("Place", bound=Hashable)  # what holds blocks: a session
@@ -94,3 +94,23 @@ def excess(sizes: Mapping[Key, int], fair: float) -> list[Key]:
         n -= sizes[key]
         keys.append(key)
     return keys[::-1]
+
+
+def combined(one: Any, other: Any) -> Any:
+    """Return the answer over the rows and features of both, in a new object. The order of several makes no difference.
+
+    Arrays and counters are added; None stands for nothing; the members of a tuple are combined one by one.
+
+    >>> from collections import Counter
+    >>> combined((1, None), (2, Counter(passes=3)))
+    (3, Counter({'passes': 3}))
+    """
+    if one is None or other is None:
+        return one if other is None else other
+    if hasattr(one, "combined"):
+        return one.combined(other)
+    if isinstance(one, RowCounts):
+        return total([one, other])
+    if isinstance(one, tuple):
+        return tuple(map(combined, one, other))
+    return one + other

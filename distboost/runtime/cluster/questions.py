@@ -6,8 +6,8 @@ import itertools
 import logging
 from typing import Any
 
-from distboost.runtime.cluster.answers import combined
 from distboost.runtime.cluster.crew import Crew, Request, Session, WorkerLostError
+from distboost.runtime.cluster.placement import combined
 from distboost.runtime.cluster.relay import subtrees
 
 log = logging.getLogger("distboost")

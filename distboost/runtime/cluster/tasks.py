@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from distributed import KilledWorker
 
+from distboost.data.blocks import Result
 from distboost.data.source import load
 from distboost.data.sparse import SparseRows
-from distboost.data.work import Result
 from distboost.errors import ClusterError, DistboostError
 from distboost.inputs.dask_array import DaskPart
 from distboost.inputs.frame import FrameRows

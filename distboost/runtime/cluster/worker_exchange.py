@@ -13,9 +13,8 @@ from distributed.comm.core import CommClosedError
 from distboost.rows.messages import HistogramQuestion, UpdateQuestion
 from distboost.runtime.cluster.exchange import Attempt, Exchange, Reply
 from distboost.runtime.cluster.gathering import Piece
-from distboost.runtime.cluster.packing import packed
 from distboost.runtime.cluster.reduce_to_owners import Actions, Compute, ReduceToOwners, Send, Settle
-from distboost.runtime.cluster.relay import Peer
+from distboost.runtime.cluster.relay import Peer, packed
 
 log = logging.getLogger("distboost")
 

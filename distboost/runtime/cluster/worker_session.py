@@ -24,9 +24,8 @@ from distboost.runtime.block import Key
 from distboost.runtime.cluster.compilation import report_compilation
 from distboost.runtime.cluster.crew import WorkerLostError
 from distboost.runtime.cluster.host import Host
-from distboost.runtime.cluster.packing import packed, unpacked
 from distboost.runtime.cluster.reduce_to_owners import SupersededError
-from distboost.runtime.cluster.relay import Peer, UnansweredError, forwarder, gathered
+from distboost.runtime.cluster.relay import Peer, UnansweredError, forwarder, gathered, packed, unpacked
 from distboost.runtime.cluster.worker_exchange import WorkerExchange, sender
 from distboost.runtime.layout import Allotment, Layout
 

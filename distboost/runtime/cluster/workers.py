@@ -23,8 +23,7 @@ from distboost.runtime.block import Key, located
 from distboost.runtime.cluster.crew import WorkerLostError
 from distboost.runtime.cluster.link import POLL_INTERVAL, Link
 from distboost.runtime.cluster.monitor import WorkerMonitor
-from distboost.runtime.cluster.packing import packed, unpacked
-from distboost.runtime.cluster.relay import Peer
+from distboost.runtime.cluster.relay import Peer, packed, unpacked
 from distboost.runtime.cluster.worker_session import (
     HANDLER,
     located_error,

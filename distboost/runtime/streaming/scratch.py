@@ -16,8 +16,7 @@ import numpy as np
 
 from distboost.data.memory import empty, give_up
 from distboost.errors import StoreError
-from distboost.io.ahead import load_ahead
-from distboost.io.mapping import mapped
+from distboost.io.ahead import load_ahead, mapped
 from distboost.io.retry import retried
 from distboost.io.storage import is_full
 from distboost.io.units import megabytes

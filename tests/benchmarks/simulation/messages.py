@@ -12,7 +12,7 @@ import numpy as np
 from distributed import Client, LocalCluster, Worker
 from scipy.optimize import nnls
 
-from distboost.runtime.cluster.packing import packed
+from distboost.runtime.cluster.relay import packed
 from tests.benchmarks.simulation import check
 from tests.benchmarks.simulation.costs import Costs
 from tests.benchmarks.simulation.job import Job
