@@ -21,7 +21,7 @@ from distributed import LocalCluster
 from distboost.cli import main
 from distboost.cli.cluster import _run
 from distboost.cluster import local
-from distboost.cluster.processes import running, wait_for
+from distboost.cluster.local import running, wait_for
 from distboost.errors import ClusterError
 from tests.programs import Program
 

@@ -20,9 +20,8 @@ import distboost
 from distboost import GDMCBoostClassifier
 from distboost.data.stored import ZarrPart
 from distboost.estimators import evaluating
-from distboost.evaluation.margins import histogram, margin_sums
 from distboost.evaluation.metrics import METRICS, Evaluation, Totals, chosen
-from distboost.evaluation.sums import Judge, Places, bins_of, judge_part, merged
+from distboost.evaluation.sums import Judge, Places, bins_of, histogram, judge_part, margin_sums, merged
 from distboost.rows.exact import exact_sums, real_numbers
 
 

@@ -150,7 +150,7 @@ def test_callbacks_see_the_second_training(rows):
 
 
 def test_the_second_training_is_shown(rows, capsys, monkeypatch):
-    monkeypatch.setattr("distboost.training.progress.SHORT", 0.0)
+    monkeypatch.setattr("distboost.training.events.SHORT", 0.0)
     model(calibration="auto", verbose=1).fit(*rows)
     assert "GDMCBoostClassifier: calibrate " in capsys.readouterr().out
 
@@ -315,7 +315,7 @@ def test_a_training_after_a_failed_scan_has_its_own_time(rows, tmp_path):
 
 
 def test_a_pipe_gets_a_line_for_each_phase(rows, capsys, monkeypatch):
-    monkeypatch.setattr("distboost.training.progress.SHORT", 0.0)
+    monkeypatch.setattr("distboost.training.events.SHORT", 0.0)
     model(verbose=1).fit(*rows)
     lines = [line for line in capsys.readouterr().out.splitlines() if "compiling" not in line]
     assert re.fullmatch(r"GDMCBoostClassifier: scan 12.0 kB in \S+ m?s, \S+ [kMG]B/s", lines[0])

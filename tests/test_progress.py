@@ -17,7 +17,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
-from distboost.io import bars, progress
+from distboost.io import progress
 from tests.faults.crews import until
 from tests.programs import Program
 
@@ -83,7 +83,7 @@ def test_a_terminal_keeps_the_numbers(width):
     last = re.findall(rf"{best[2]}/50rounds,loss([\d.]+),error{best[4]},validerror", flat)[-1]
     assert f"{float(last):.4g}" == best[3]
     assert "…" not in shown
-    assert ("GAMBLEClassifier" in shown) == (width >= bars.NARROW)
+    assert ("GAMBLEClassifier" in shown) == (width >= progress.NARROW)
 
 
 # What tells programs how wide a terminal is, beside the terminal.
@@ -181,7 +181,7 @@ def test_the_output_of_a_cell_ends_with_the_last_state(cell, capsys):
 
 
 def test_the_output_of_a_cell_is_replaced_while_work_is_done(cell, monkeypatch):
-    monkeypatch.setattr(bars, "REFRESH_INTERVAL", 0.01)
+    monkeypatch.setattr(progress, "REFRESH_INTERVAL", 0.01)
     with progress.phases_shown(1) as phases, phases.begin("scan", 2, "rows") as advance:
         advance(1)
         until(lambda: cell and "scan 1 rows of 2 rows" in cell[0][-1]["text/plain"], "an output")

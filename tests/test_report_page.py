@@ -20,8 +20,8 @@ from distboost.errors import DataError, StoreError
 from distboost.estimators.evaluating import evaluated
 from distboost.estimators.predicting import own_probabilities_of
 from distboost.estimators.validation import Given
-from distboost.evaluation.confusion import Confusion
-from distboost.io.units import megabytes
+from distboost.evaluation.results import Confusion
+from distboost.io.text import megabytes
 from distboost.reporting import confusion, figures, numbers
 from distboost.reporting.charts import LEFT, RIGHT, ValueAxis, x_places
 from distboost.reporting.numbers import decimal

@@ -12,8 +12,8 @@ from scipy.sparse import csr_array
 import distboost
 from distboost import GDMCBoostClassifier
 from distboost.cli import show
-from distboost.evaluation.confusion import Confusion
-from distboost.io.units import megabytes
+from distboost.evaluation.results import Confusion
+from distboost.io.text import megabytes
 
 # True classes by predicted ones; two rows have labels that the model does not know.
 FOUND = Confusion(

@@ -4,7 +4,7 @@ Most of it follows from predictions for labelled rows by models that have not le
 
 * **The error** is that of the *audit rows*, which queries have drawn at random from the pool: they stand for it. Rows that were
   asked for because they are hard do not. The interval is that of Clopper and Pearson (1934).
-* **Agreement** is that of people who have labelled the same rows (`agreement`).
+* **Agreement** is that of people who have labelled the same rows (`Agreement`).
   Each model learns from all other labels but a fifth of the audit rows.
 * **Doubted labels** follow confident learning (Northcutt, Jiang & Chuang 2021): a class is *confident* in a row if its
   probability is at least the mean of that class's probabilities in the rows labelled so. A label is doubted if another class is
@@ -14,16 +14,56 @@ Most of it follows from predictions for labelled rows by models that have not le
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import beta
+from sklearn.metrics import cohen_kappa_score
 
-from distboost.active.agreement import Agreement, agreements_of
 from distboost.active.committee import CommitteeTrainer
 from distboost.active.ledger import Ledger
 from distboost.kernels.random import FOLDS, key, uniforms
+
+
+class Agreement(NamedTuple):
+    """How far two people agree, beyond chance: J. Cohen, *A coefficient of agreement*, 1960.
+
+    Attributes
+    ----------
+    people : tuple of str
+    n_rows : int
+        That both have labelled.
+    kappa : float
+        Cohen's: 1 if they always agree, 0 if no more often than by chance.
+    """
+
+    people: tuple[str, str]
+    n_rows: int
+    kappa: float
+
+
+def agreements_of(opinions: Mapping[int, Mapping[str | None, Any]]) -> list[Agreement]:
+    """Return the agreement of all pairs of people that have labelled the same rows.
+
+    >>> agreements_of({1: {"ann": "a", "bob": "a"}, 2: {"ann": "b", "bob": "b"}, 3: {"ann": "b"}})
+    [Agreement(people=('ann', 'bob'), n_rows=2, kappa=1.0)]
+    """
+    common: dict[tuple[str, str], list[tuple[Any, Any]]] = {}
+    for told in opinions.values():
+        named = sorted(person for person in told if person is not None)
+        for first, second in combinations(named, 2):
+            common.setdefault((first, second), []).append((told[first], told[second]))
+    return [
+        Agreement(people, len(pairs), kappa(*np.array(pairs).T)) for people, pairs in sorted(common.items())
+    ]
+
+
+def kappa(first: np.ndarray, second: np.ndarray) -> float:
+    """Return Cohen's kappa of labels (n,); 1 if they are equal, also where all are of one class and it is undefined."""
+    return 1.0 if np.array_equal(first, second) else float(cohen_kappa_score(first, second))
+
 
 N_FOLDS = 5
 LAST = 50  # labels whose gain is measured

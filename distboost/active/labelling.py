@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.metrics import accuracy_score
 
-from distboost.active.agreement import kappa
+from distboost.active.advice import kappa
 from distboost.active.curve import LearningCurve, Point
 from distboost.active.drawing import sampled_rows
 from distboost.active.pool import take_rows

@@ -26,8 +26,7 @@ from distboost.active.events import LabelState, event_of
 from distboost.active.lessons import Lessons
 from distboost.active.records import SETTINGS, checked_labels
 from distboost.errors import DataError, StoreError
-from distboost.io.files import read_local
-from distboost.io.publishing import force_names
+from distboost.io.files import force_names, read_local
 from distboost.io.retry import quoted
 from distboost.io.storage import local_path
 

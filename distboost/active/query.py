@@ -44,10 +44,10 @@ from distboost.errors import DataError, DistboostError
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.factory import estimator as estimator_class
 from distboost.estimators.validation import check_same
+from distboost.io.files import publish
 from distboost.io.options import storage_options, url_of
 from distboost.io.phases import Phases
 from distboost.io.progress import phases_shown
-from distboost.io.publishing import publish
 from distboost.kernels.random import QUERIED_PART, QUERY, key, uniforms
 
 AUTO_CANDIDATES = 10  # for each row of a batch, so that near-copies leave some

@@ -30,7 +30,7 @@ from distboost.cli.options import (
     path_option,
 )
 from distboost.cli.simulate import simulate
-from distboost.io.publishing import check_folder
+from distboost.io.files import check_folder
 
 
 @click.group(

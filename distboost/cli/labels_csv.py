@@ -20,8 +20,7 @@ import numpy as np
 
 from distboost.active.label_texts import parse_labels
 from distboost.errors import DataError
-from distboost.io.files import read
-from distboost.io.publishing import publish
+from distboost.io.files import publish, read
 from distboost.io.text import visible
 
 ROW, LABEL = "row", "label"

@@ -15,8 +15,7 @@ from distboost.cli.labels_csv import LABEL, ROW, keep, not_a_formula, read_label
 from distboost.errors import DataError, MissingPackageError
 from distboost.inputs.choose import adapter_of
 from distboost.inputs.parquet import is_parquet, parquet_at
-from distboost.io.files import read
-from distboost.io.publishing import publish
+from distboost.io.files import publish, read
 
 
 def read_labels(url: str, column: str = ROW) -> dict[Any, str]:

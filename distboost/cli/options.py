@@ -17,8 +17,8 @@ import click
 
 from distboost.cli.help import NOT_ON_THE_COMMAND_LINE, WithExample, asked_algorithm, write_parameters
 from distboost.cli.interrupt import end_quietly, quiet_interrupts
+from distboost.io.files import check_folder
 from distboost.io.output import all_is_written
-from distboost.io.publishing import check_folder
 from distboost.registry import ALGORITHMS
 
 EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError)  # every DistboostError is one of these

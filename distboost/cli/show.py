@@ -10,10 +10,9 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from distboost.cli.text import console
-from distboost.evaluation.confusion import Confusion
+from distboost.evaluation.results import Confusion
 from distboost.io.files import read
-from distboost.io.text import visible
-from distboost.io.units import megabytes
+from distboost.io.text import megabytes, visible
 from distboost.model.checkpoint import is_checkpoint, manifest_url
 from distboost.reporting import numbers
 from distboost.training.memory_parts import MemoryUse

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from rich.table import Column, Table
 
-from distboost.active.advice import Advice
-from distboost.active.agreement import Agreement, agreements_of
+from distboost.active.advice import Advice, Agreement, agreements_of
 from distboost.active.curve import LearningCurve
 from distboost.active.from_log import NOT_SETTINGS
 from distboost.active.ledger import Ledger

@@ -9,8 +9,7 @@ import numpy as np
 from rich.table import Column, Table
 
 from distboost.cli.text import console
-from distboost.io.text import visible
-from distboost.io.units import duration
+from distboost.io.text import duration, visible
 from distboost.selection.search import SearchResult
 from distboost.selection.validation import CrossValidation
 

@@ -156,7 +156,7 @@ def _write_curves(path: str, curves: dict[str, list[Any]], settings: dict[str, A
     from importlib.metadata import version
 
     import distboost
-    from distboost.io.publishing import publish
+    from distboost.io.files import publish
 
     found: dict[str, Any] = {
         strategy: [

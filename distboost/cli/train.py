@@ -23,7 +23,7 @@ from distboost.cli.options import (
     show_log,
     with_parameters,
 )
-from distboost.io.publishing import check_folder
+from distboost.io.files import check_folder
 
 
 class _Train(Command):

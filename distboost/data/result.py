@@ -24,7 +24,7 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 from zarr.storage import MemoryStore, StorePath
 
-from distboost.data.chunks import chunk_key
+from distboost.data.inventory import chunk_key
 from distboost.errors import DataError, StoreError
 from distboost.io.storage import (
     is_partial,

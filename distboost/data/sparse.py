@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from distboost.data.checks import InfiniteValue
-from distboost.data.real import as_real
+from distboost.data.checks import InfiniteValue, as_real
 from distboost.data.source import ArraySource, Axis, Source, spans
 from distboost.errors import DataError
 from distboost.kernels import sparse

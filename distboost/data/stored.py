@@ -12,8 +12,16 @@ from typing import Any
 import numpy as np
 import zarr
 
-from distboost.data.chunks import chunk_key, found_and_expected
-from distboost.data.inventory import ABSENT, Inventory, Probe, UnlikeListingError, held_to, with_absolute_path
+from distboost.data.inventory import (
+    ABSENT,
+    Inventory,
+    Probe,
+    UnlikeListingError,
+    chunk_key,
+    found_and_expected,
+    held_to,
+    with_absolute_path,
+)
 from distboost.data.listing import innermost
 from distboost.data.memory import returned_when_freed
 from distboost.data.source import PIECE_BYTES, Axis, Bounds, BoxSource, assembled, box_shape, boxes

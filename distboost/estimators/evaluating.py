@@ -19,8 +19,8 @@ from distboost.estimators.predicting import (
     scores_answer,
 )
 from distboost.estimators.validation import Given, columns_named, judged_data
-from distboost.evaluation.confusion import Confusion
 from distboost.evaluation.metrics import Evaluation, Totals, chosen
+from distboost.evaluation.results import Confusion
 from distboost.evaluation.sums import DECISIONS, PIECE_ROWS, Judge, OfScores, Places, Sums, judge_part, merged
 from distboost.inputs.base import Input, LazyInput
 from distboost.inputs.choose import adapter_of

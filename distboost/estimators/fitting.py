@@ -31,12 +31,11 @@ from distboost.probabilities.evaluation_rows import calibrated_by_evaluation_row
 from distboost.probabilities.second_training import SecondTraining
 from distboost.runtime.base import Runtime
 from distboost.runtime.choose import open_runtime
-from distboost.runtime.peak import peak_bytes
+from distboost.runtime.layout import peak_bytes
 from distboost.splits.tree_histograms import load_search
 from distboost.threads import Threads, useful_threads
-from distboost.training.events import Fitted, phases_of, tell_fitted, tell_start
+from distboost.training.events import Fitted, phases_of, progress_shown, tell_fitted, tell_start
 from distboost.training.loop import Callback
-from distboost.training.progress import progress_shown
 from distboost.training.record import PlannedMemory, TrainingRecord
 from distboost.training.resumption import Resumption
 from distboost.training.staging import Problem, Staging

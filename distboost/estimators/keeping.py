@@ -30,8 +30,7 @@ from distboost.model.files import (
     read_model,
     watch_entry,
 )
-from distboost.model.history import ERROR, LOSS, History
-from distboost.model.learned import Learned
+from distboost.model.learned import ERROR, LOSS, History, Learned
 
 
 def check_keepable(estimator: CommonParameters) -> None:

@@ -21,7 +21,7 @@ from distboost.inputs.choose import adapter_of, dataset_of
 from distboost.inputs.cube import CubeInput
 from distboost.io.options import storage_options
 from distboost.model.ensemble import parts_of
-from distboost.model.history import UNNAMED
+from distboost.model.learned import UNNAMED
 from distboost.prediction.predictor import Rows
 from distboost.prediction.streamed import check_features
 from distboost.threads import Threads

@@ -12,9 +12,7 @@ from scipy.special import ndtri
 from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
 from distboost.errors import DataError
-from distboost.evaluation.confusion import Confusion
-from distboost.evaluation.margins import histogram
-from distboost.evaluation.results import Results, as_json
+from distboost.evaluation.results import Confusion, Results, as_json
 from distboost.evaluation.sums import (
     BY_ROUND,
     CALIBRATION_BINS,
@@ -26,6 +24,7 @@ from distboost.evaluation.sums import (
     UNCALIBRATED,
     WORST,
     Sums,
+    histogram,
 )
 from distboost.rows.exact import real_numbers
 

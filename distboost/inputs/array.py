@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from distboost.data.checks import first_text
-from distboost.data.real import refuse_unreal
+from distboost.data.checks import first_text, refuse_unreal
 from distboost.data.source import ArraySource, Source
 from distboost.errors import ArgumentError, DataError
 from distboost.inputs.base import Input, NearInput, is_instance

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from distboost.data.categories import Categories
-from distboost.data.real import refuse_date_types
+from distboost.data.checks import refuse_date_types
 from distboost.data.source import Source
 from distboost.errors import DataError
 

@@ -17,7 +17,7 @@ import numpy as np
 import zarr
 
 from distboost.data.cells import Slot
-from distboost.data.real import refuse_date_types
+from distboost.data.checks import refuse_date_types
 from distboost.data.result import DIMENSIONS
 from distboost.data.source import ArraySource, Axis, Bounds, BoxSource, Source
 from distboost.data.stored import ZarrSource

@@ -20,8 +20,8 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 
 from distboost.data.categories import MOST_CATEGORIES, Categories, resolved
+from distboost.data.checks import as_real, date_error
 from distboost.data.labels import is_unicode
-from distboost.data.real import as_real, date_error
 from distboost.data.source import ArraySource, Axis, Source, spans
 from distboost.errors import DataError, LimitError
 from distboost.inputs.array import ArrayInput, is_nullable

@@ -18,6 +18,7 @@ def missing(what: str, package: str, extra: str) -> MissingPackageError:
         f"{what} needs {package}, which is not installed.", remedy=f"Run: {install_command(extra)}"
     )
 
+
 def no_matplotlib() -> MissingPackageError:
     """Return the error of all that draws, without matplotlib."""
     return missing("a picture", "matplotlib", "plots")

@@ -24,9 +24,9 @@ from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore, MemoryStore, StorePath
 
 from distboost.errors import DataError, DistboostError, StoreError
+from distboost.io.files import force_names, write_durably
 from distboost.io.filesystems import filesystem_at, options_for, protocol_needed
 from distboost.io.options import storage_options
-from distboost.io.publishing import force_names, write_durably
 from distboost.io.remote import may_be_absent
 from distboost.io.retry import quoted, retried, retried_async
 

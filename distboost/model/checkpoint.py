@@ -24,9 +24,8 @@ import numpy as np
 from dask.utils import parse_timedelta
 
 from distboost.errors import CheckpointError, DataError, ModelFormatError
-from distboost.io.files import check_version, decoded, encoded, read, version_of
+from distboost.io.files import PARTIAL, check_version, decoded, encoded, publish, read, version_of
 from distboost.io.filesystems import filesystem_at
-from distboost.io.publishing import PARTIAL, publish
 from distboost.io.storage import local_path, only_writer
 from distboost.model.learned import Learned
 

@@ -21,8 +21,7 @@ from distboost.model.calibration import Calibration
 from distboost.model.checkpoint import Segment, read_checkpoint
 from distboost.model.create import new_ensemble, read_ensemble
 from distboost.model.ensemble import Ensemble
-from distboost.model.history import ERROR, LOSS, UNNAMED, History, Watch
-from distboost.model.learned import BEST, NOTE, Learned
+from distboost.model.learned import BEST, ERROR, LOSS, NOTE, UNNAMED, History, Learned, Watch
 
 MOST_FEATURES = 2**31 - 1  # trees number them in 32 bits
 

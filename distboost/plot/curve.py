@@ -9,7 +9,7 @@ import numpy as np
 from distboost.errors import ArgumentError, DataError
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.inspecting import check_fitted
-from distboost.model.history import ERROR, LOSS
+from distboost.model.learned import ERROR, LOSS
 from distboost.plot.axes import GREY, axes_of, shortened, tidy
 
 _WIDE_RANGE = 50.0  # between the largest and the smallest value: shown on a logarithmic axis

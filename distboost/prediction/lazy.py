@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from dask.delayed import delayed
 
-from distboost.data.checks import as_numbers
-from distboost.data.real import refuse_date_types
+from distboost.data.checks import as_numbers, refuse_date_types
 from distboost.data.sparse import SparseRows
 from distboost.errors import DataError
 from distboost.inputs.base import LazyInput

@@ -35,8 +35,7 @@ from distboost.errors import DataError, LimitError
 from distboost.io.phases import SILENT, Phase, Phases
 from distboost.model.calibration import Calibration
 from distboost.model.ensemble import Ensemble
-from distboost.model.history import NO_WATCH, Progress
-from distboost.model.learned import Learned
+from distboost.model.learned import NO_WATCH, Learned, Progress
 from distboost.probabilities.contents import Contents, contents_of, values_of
 from distboost.probabilities.methods import fit_calibration, sums_of_scores
 from distboost.probabilities.temperature import HIGHEST, LOWEST, fit_temperature, moments

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.sparse import coo_array
 
-from distboost.evaluation.confusion import Confusion
+from distboost.evaluation.results import Confusion
 from distboost.reporting.charts import ValueAxis
 from distboost.reporting.numbers import amount, fraction, name
 

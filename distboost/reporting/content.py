@@ -14,8 +14,8 @@ import sklearn
 import distboost
 from distboost.estimators.subclasses import library_class
 from distboost.evaluation.metrics import Evaluation
-from distboost.io.units import duration, megabytes
-from distboost.model.history import LOSS
+from distboost.io.text import duration, megabytes
+from distboost.model.learned import LOSS
 from distboost.reporting import confusion, figures, numbers
 from distboost.reporting.charts import Chart
 from distboost.reporting.numbers import amount, decimal, fraction, name

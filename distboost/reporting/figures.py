@@ -8,11 +8,11 @@ import numpy as np
 
 from distboost.estimators.parameters import algorithm_of
 from distboost.evaluation.metrics import ByRound, Evaluation
-from distboost.model.history import ERROR, LOSS
+from distboost.model.learned import ERROR, LOSS
 from distboost.reporting.charts import Bar, Chart, ValueAxis, bar, line
 from distboost.reporting.numbers import amount, fraction
 from distboost.reporting.numbers import name as shown
-from distboost.training.metrics import LOG_LOSS
+from distboost.training.settings import LOG_LOSS
 
 LARGE_RATIO = 10  # between the largest and the smallest value: above it, the scale is logarithmic
 MOST_ROUNDS = 24  # after which judged rows are measured

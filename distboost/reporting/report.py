@@ -15,8 +15,8 @@ from distboost.inputs.base import LazyInput
 from distboost.inputs.choose import adapter_of
 from distboost.inputs.cube import CubeInput
 from distboost.io import options
+from distboost.io.files import check_folder, publish
 from distboost.io.options import url_of
-from distboost.io.publishing import check_folder, publish
 from distboost.reporting import charts, figures
 from distboost.reporting.content import Content
 from distboost.reporting.numbers import decimal, place

@@ -1,7 +1,8 @@
-"""How a process reads the rows of a training run, and how many of them stay in memory."""
+"""How a process reads the rows of a training run, how many of them stay in memory, and the most that it has used."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -76,3 +77,13 @@ class Layout(NamedTuple):
         found = np.zeros(len(self.n_bins), bool)
         found[list(self.with_categories)] = True
         return found
+
+
+def peak_bytes() -> int | None:
+    """Return the most memory that this process has used since it began; None where the system does not tell, as on Windows."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -28,8 +28,7 @@ from distboost.runtime.layout import Allotment, Layout, readings
 from distboost.runtime.parts import Slots, feature_groups, n_visits, round_up, tiles_of
 from distboost.runtime.shard import Shard
 from distboost.runtime.whole_trees import WholeTrees
-from distboost.splits.histograms import offsets_of
-from distboost.splits.tree_histograms import TreeHistograms
+from distboost.splits.tree_histograms import TreeHistograms, offsets_of
 from distboost.threads import Threads, available_cores
 
 ONE_THREAD = Threads(1)

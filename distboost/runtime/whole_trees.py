@@ -19,7 +19,7 @@ from distboost.rows.sums import Scale
 from distboost.runtime.layout import Layout
 from distboost.runtime.parts import tiles_of
 from distboost.runtime.shard import Shard
-from distboost.splits.histograms import LARGEST_POOL, Histograms
+from distboost.splits.tree_histograms import LARGEST_POOL, Histograms
 
 DEEPEST = 2**40  # deeper than any tree
 MOST_RESTORED = 2**21  # bins: with more, questions about stored ones take less time

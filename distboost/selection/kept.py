@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 from distboost import __version__
 from distboost.errors import CheckpointError
 from distboost.estimators.parameters import CommonParameters, deciding_parameters
-from distboost.io.files import read
+from distboost.io.files import publish, read
 from distboost.io.options import url_of
-from distboost.io.publishing import publish
 from distboost.io.storage import local_path, only_writer
 from distboost.selection.ground import Ground
 from distboost.training.events import append_line, cut_incomplete_line

@@ -30,8 +30,7 @@ from distboost.io.options import options_in_force
 from distboost.io.text import visible
 from distboost.serving.cards import CardMaker
 from distboost.serving.companions import companion_at, picture
-from distboost.serving.desk import Desk
-from distboost.serving.people import person_with, tokens_of
+from distboost.serving.desk import Desk, person_with, tokens_of
 from distboost.serving.training import Failed, train
 
 STATIC = os.path.join(os.path.dirname(__file__), "static")

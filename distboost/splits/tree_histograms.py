@@ -4,17 +4,193 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
-from distboost.kernels.categories import MIN_ROWS, set_words
+from distboost.kernels import simd
+from distboost.kernels.categories import MIN_ROWS, ordering_of, set_words
 from distboost.kernels.gains import NO_CONTEXT, Gain, context_of
-from distboost.kernels.split_search import subtract_features
+from distboost.kernels.split_search import best_splits_by, subtract_features
 from distboost.rows.messages import BestSplits, Expanded, Expansion, Root
-from distboost.splits.best_splits import SearchRules, search
-from distboost.splits.histograms import Histograms
 from distboost.threads import Threads
+
+LARGEST_POOL = 2**29  # bytes: the most that is allocated for histograms at once
+
+
+def offsets_of(n_bins: np.ndarray, features: np.ndarray) -> np.ndarray:
+    """Return where the bins of each feature begin, (D + 1,) int64, if only some features have bins.
+
+    >>> offsets_of(np.array([2, 5, 3]), np.array([0, 2]))
+    array([0, 3, 3, 7])
+    """
+    sizes = np.zeros(len(n_bins) + 1, np.int64)
+    sizes[features + 1] = n_bins[features] + 1
+    return np.cumsum(sizes)
+
+
+class Histograms:
+    """Node histograms: int64 sums of shape (total bins, channels) in reusable slots.
+
+    The bins of the features are concatenated: those of feature d begin at `offsets[d]`. There are slots for `most` nodes. If
+    these would take more than LARGEST_POOL, fewer slots are allocated at first, and more when they are needed.
+
+    Parameters
+    ----------
+    n_bins : ndarray of shape (D,), int64
+        Bins per feature, without the bin for missing values.
+    n_channels : int
+        Numbers per bin: the sums, the row count and, if they are summed, the row weights.
+    most : int, default=1
+        The largest number of nodes that have histograms at the same time.
+    features : ndarray of shape (m,), int64, or None
+        Only these have bins here. None: all.
+    """
+
+    def __init__(
+        self, n_bins: np.ndarray, n_channels: int, most: int = 1, features: np.ndarray | None = None
+    ):
+        self.n_used = n_channels
+        self.offsets = offsets_of(n_bins, np.arange(len(n_bins)) if features is None else features)
+        shape = int(self.offsets[-1]), simd.padded_sums(self.n_used)
+        # The system provides memory only when it is first written to, but it may refuse a very large allocation.
+        size = min(most, max(LARGEST_POOL // (8 * shape[0] * shape[1]), 1))
+        self.pool = np.empty((size, *shape), np.int64)
+        self._free = list(reversed(range(size)))
+
+    def take(self, n: int) -> list[int]:
+        """Return n free slots. Their content is arbitrary."""
+        lacking = n - len(self._free)
+        if lacking > 0:
+            # Resize in place: a copy would take twice the memory. `refcheck` would refuse, because threads that have finished may
+            # still refer to the array. They do no harm: it stays the same object, and no view of it outlives a question.
+            size = len(self.pool)
+            self.pool.resize((size + lacking, *self.pool.shape[1:]), refcheck=False)
+            self._free.extend(reversed(range(size, size + lacking)))
+        return [self._free.pop() for _ in range(n)]
+
+    @property
+    def channels(self) -> tuple[int, int]:
+        """The number of channels in use, and the number with padding to whole SIMD groups."""
+        return self.n_used, self.pool.shape[2]
+
+    def fill(self, slots: list[int], sums: np.ndarray, features: np.ndarray) -> None:
+        """Copy the bins of some features, `sums` of shape (n, bins of the features, channels in use) int64, to the slots."""
+        first = 0
+        for d in features:
+            own = slice(self.offsets[d], self.offsets[d + 1])
+            stop = first + own.stop - own.start
+            self.pool[slots, own, : self.n_used] = sums[:, first:stop]
+            self.pool[slots, own, self.n_used :] = 0
+            first = stop
+
+    def give_back(self, slots: list[int]) -> None:
+        """Free slots."""
+        self._free.extend(slots)
+
+
+SUMS_PER_THREAD = 2**17  # with fewer, a thread costs more time than it saves
+
+
+@dataclass(frozen=True)
+class SearchRules:
+    """What splits of a tree's nodes are searched for: the tree's `SplitRules`, in the units of its histograms.
+
+    Attributes
+    ----------
+    gain : Gain
+    n_sums : int
+        Channels of a histogram that hold sums of the statistic.
+    min_rows : int
+        Rows that each side of a split must have.
+    min_weight : int
+        Weight that each side of a split must have, in the units of the histograms.
+    weighted : bool
+        Whether the histograms sum row weights; otherwise each row has weight 1.
+    categorical : ndarray of shape (n_features,), bool, or None
+        Whether a feature's bins are categories. None: no feature's.
+    least_category : int
+        A category that has this weight, in the units of the histograms, is known in a node, even if it has few rows.
+    n_words : int
+        Words of the sets in the answer. They have some if other features have categories, too, which are searched elsewhere.
+    """
+
+    gain: Gain
+    n_sums: int
+    min_rows: int = 1
+    min_weight: int = 0
+    weighted: bool = False
+    categorical: np.ndarray | None = None
+    least_category: int = MIN_ROWS
+    n_words: int = 0
+
+    @property
+    def mass_channel(self) -> int:
+        """The last channel of a histogram, which has the mass of its rows: their weight, or their number."""
+        return self.n_sums + self.weighted
+
+
+def search(
+    histograms: Histograms,
+    built: list[int],
+    parents: list[int],
+    *,
+    features: np.ndarray,
+    rules: SearchRules,
+    threads: Threads,
+    context: np.ndarray = NO_CONTEXT,
+) -> BestSplits:
+    """Return the best splits of the nodes in the slots `built`, then those of their siblings.
+
+    Parameters
+    ----------
+    histograms : Histograms
+    built : list of int
+        The slots of nodes that have their own histograms.
+    parents : list of int
+        The slots of the parents of these nodes, or none. The sibling's histogram replaces the parent's there.
+    features : ndarray of shape (f,), int64
+        The features to search, ascending.
+    rules : SearchRules
+    threads : Threads
+    context : ndarray of shape (2, k), float64
+        What a gain must know beside the sums of a split.
+    """
+    own, siblings = np.array(built, np.int64), np.array(parents, np.int64)
+    pool = histograms.pool
+    best_splits = best_splits_by(rules.gain)
+    categorical = rules.categorical
+    if categorical is None:
+        categorical = np.zeros(len(histograms.offsets) - 1, bool)
+    ordering = ordering_of(categorical)
+
+    def search_features(group: np.ndarray) -> BestSplits:
+        found = BestSplits.none(len(own) + len(siblings), histograms.n_used, rules.n_words)
+        best_splits(
+            pool,
+            own,
+            siblings,
+            group,
+            histograms.offsets,
+            categorical,
+            rules.n_sums,
+            rules.weighted,
+            context,
+            rules.min_rows,
+            rules.min_weight,
+            rules.least_category,
+            ordering,
+            found,
+        )
+        return found
+
+    n_bins = int((histograms.offsets[features + 1] - histograms.offsets[features]).sum())
+    n_sums = n_bins * (len(own) + len(siblings)) * histograms.n_used
+    n_groups = max(min(threads.n, len(features), n_sums // SUMS_PER_THREAD), 1)
+    if n_groups == 1:
+        return search_features(features)
+    return reduce(BestSplits.combined, threads.map(search_features, np.array_split(features, n_groups)))
 
 
 def load_search(gain: Gain) -> None:

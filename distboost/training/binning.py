@@ -17,7 +17,7 @@ from distboost.inputs.choose import adapter_of
 from distboost.io import options
 from distboost.io.options import url_of
 from distboost.io.progress import phases_shown
-from distboost.io.units import megabytes, megabytes_up
+from distboost.io.text import megabytes, megabytes_up
 from distboost.runtime.choose import open_runtime
 from distboost.training.cubes import CubeReading, labelled_rows
 from distboost.training.memory_plan import parse_limit, while_reading

@@ -35,7 +35,7 @@ from distboost.inputs.choose import dataset_of
 from distboost.inputs.cube import CubeInput, cell_axes, divided_by_chunks, of_source
 from distboost.io.progress import phases_shown
 from distboost.io.storage import local_path, writing
-from distboost.io.units import megabytes, megabytes_up
+from distboost.io.text import megabytes, megabytes_up
 from distboost.runtime.choose import open_runtime
 from distboost.training.memory_plan import while_reading
 from distboost.warn import warn_of_all

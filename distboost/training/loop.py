@@ -12,7 +12,7 @@ from distboost.algorithms.base import NO_SPLIT, Algorithm, Round
 from distboost.errors import LimitError
 from distboost.io.phases import SILENT, Phases
 from distboost.model.ensemble import Ensemble
-from distboost.model.history import NO_WATCH, History, Progress, Watch
+from distboost.model.learned import NO_WATCH, History, Progress, Watch
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses, Step
 from distboost.rows.row_metrics import RowMetric

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from distboost.algorithms.base import Algorithm
 from distboost.data.ingest import block_rows
-from distboost.io.units import megabytes
+from distboost.io.text import megabytes
 from distboost.kernels import simd
 from distboost.kernels.histogram import TILE_BYTES
 from distboost.rows.sums import Statistic

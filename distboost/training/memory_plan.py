@@ -11,7 +11,7 @@ from dask.utils import parse_bytes
 from distributed.system import memory_limit
 
 from distboost.errors import LimitError
-from distboost.io.units import megabytes, megabytes_up
+from distboost.io.text import megabytes, megabytes_up
 from distboost.runtime.layout import Allotment
 from distboost.training.memory_parts import (
     LEAST_WINDOW,

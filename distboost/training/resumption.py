@@ -13,8 +13,7 @@ from distboost.data.blocks import Profile
 from distboost.data.categories import listed
 from distboost.data.ingest import joined_edges
 from distboost.errors import DataError
-from distboost.model.history import Watch
-from distboost.model.learned import Learned
+from distboost.model.learned import Learned, Watch
 from distboost.rows.messages import RowCounts
 from distboost.training.loop import Start
 

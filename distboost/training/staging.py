@@ -23,7 +23,7 @@ from distboost.errors import LimitError
 from distboost.inputs.choose import adapter_of
 from distboost.io.storage import local_path
 from distboost.io.temporary import temporary_folder
-from distboost.io.units import megabytes
+from distboost.io.text import megabytes
 from distboost.process import trim_heap
 from distboost.rows.interface import Rows
 from distboost.runtime.base import Runtime

@@ -12,8 +12,7 @@ from distboost.data.blocks import BinnedSet
 from distboost.model.checkpoint import Checkpoint
 from distboost.model.create import new_ensemble
 from distboost.model.ensemble import Ensemble
-from distboost.model.history import History
-from distboost.model.learned import Learned
+from distboost.model.learned import History, Learned
 from distboost.process import single_blas
 from distboost.rows.interface import Rows
 from distboost.rows.messages import RowCounts

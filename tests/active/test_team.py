@@ -12,7 +12,7 @@ import pytest
 import zarr
 
 from distboost.active import pool_search, resume
-from distboost.active.agreement import agreements_of
+from distboost.active.advice import agreements_of
 from distboost.active.ledger import Ledger
 from distboost.active.records import to_line
 from distboost.errors import DataError, StoreError

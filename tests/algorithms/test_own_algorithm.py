@@ -256,8 +256,8 @@ SEARCH = """
 import numpy as np
 from gain import LARGEST
 from distboost.kernels.split_search import best_splits_by
-from distboost.splits.histograms import Histograms
-from distboost.splits.best_splits import SearchRules, search
+from distboost.splits.tree_histograms import Histograms
+from distboost.splits.tree_histograms import SearchRules, search
 from distboost.threads import Threads
 histograms = Histograms(np.array([2]), 3)
 [slot] = histograms.take(1)

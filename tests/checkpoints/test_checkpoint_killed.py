@@ -128,7 +128,7 @@ def test_a_training_that_is_killed_again_and_again(trainings, wholes, tmp_path, 
     assert saved(distboost.load(tmp_path / "c")) == content
 
 
-WRITING = ["distboost.io.publishing:write_durably"]
+WRITING = ["distboost.io.files:write_durably"]
 REPLACING = ["distboost.model.checkpoint:Checkpoint.write", "distboost.model.checkpoint:_remove"]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from distboost.cluster.processes import Process, running, wait_for
+from distboost.cluster.local import Process, running, wait_for
 from tests.ports import free_ports
 
 DAEMONS = ("munged", "slurmctld", "slurmd")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import psutil
 
-from distboost.cluster.processes import running, wait_for
+from distboost.cluster.local import running, wait_for
 from tests.ports import free_ports
 
 PROGRAMS = ("sshd", "ssh", "ssh-keygen")

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from distboost.cluster.processes import Process, running, wait_for
+from distboost.cluster.local import Process, running, wait_for
 from distboost.model.checkpoint import rounds_at
 from tests.clusters.sshd import commands, missing, sshd
 

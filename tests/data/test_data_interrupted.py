@@ -130,7 +130,7 @@ def test_killed_again_and_again(binning, tmp_path):
 def test_killed_at_any_line_that_writes(binning, tmp_path):
     """In one of the writes: its file is then empty, whole under another name, or there."""
     # With this seed, also while the manifest is being written.
-    moments = binning.moments(tmp_path / "whole", ["distboost.io.publishing:write_durably"], seed=6)
+    moments = binning.moments(tmp_path / "whole", ["distboost.io.files:write_durably"], seed=6)
     assert len(moments) > 7
     states = set()
     for number, moment in enumerate(moments):

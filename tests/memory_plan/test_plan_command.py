@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import distboost
 from distboost.cli import main
-from distboost.io.units import megabytes
+from distboost.io.text import megabytes
 
 
 def output(*arguments):

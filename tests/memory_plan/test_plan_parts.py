@@ -7,7 +7,7 @@ import pytest
 import distboost
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
 from distboost.errors import LimitError
-from distboost.io.units import megabytes
+from distboost.io.text import megabytes
 from tests.memory_plan.plans import HISTOGRAM, LARGE, LIBRARIES, gd, named, planned
 
 

@@ -16,7 +16,7 @@ from distboost.data.edges import load_merge
 from distboost.estimators import fitting
 from distboost.kernels import binning, gains
 from distboost.runtime.choose import IN_PROCESS, _background
-from distboost.splits import best_splits as search
+from distboost.splits import tree_histograms as search
 from distboost.splits.tree_histograms import load_search
 from distboost.training import binning as bin_module
 

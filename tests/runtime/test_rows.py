@@ -13,7 +13,7 @@ from distboost.kernels import gains
 from distboost.model.trees import TreeEnsemble
 from distboost.rows.messages import Root, Siblings, SplitRules, Splits
 from distboost.rows.sums import Best, Reduced
-from distboost.splits.histograms import offsets_of
+from distboost.splits.tree_histograms import offsets_of
 from distboost.threads import Threads
 from distboost.trees.grower import GrowthLimits, TreeGrower
 from distboost.weights.codes import (

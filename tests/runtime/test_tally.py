@@ -20,7 +20,7 @@ from distboost.runtime.block import Block
 from distboost.runtime.gathered import Waiting
 from distboost.runtime.parts import Slots, Spare, StoredPart, feature_groups
 from distboost.runtime.tally import Tally
-from distboost.splits.histograms import offsets_of
+from distboost.splits.tree_histograms import offsets_of
 from distboost.threads import Threads
 from distboost.weights.margin import MarginWeights, Residuals
 

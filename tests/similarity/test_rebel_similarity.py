@@ -13,8 +13,7 @@ from distboost.kernels import random, similarity
 from distboost.kernels.similarity import CONSTANT, ONE_POINT, PIECES, TERMS, TWO_POINT
 from distboost.rows.sums import Scale
 from distboost.runtime.block import Block
-from distboost.similarity.search import Similarity, arrays_of
-from distboost.similarity.sums import Correlations, Isolation, Surroundings, Trials
+from distboost.similarity.search import Correlations, Isolation, Similarity, Surroundings, Trials, arrays_of
 from distboost.weights.codes import CodeWeights, one_against_all
 from tests.similarity.similarities import ROOT, classifier
 

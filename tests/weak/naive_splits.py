@@ -10,7 +10,7 @@ import pytest
 
 from distboost.kernels import gains
 from distboost.rows.messages import BestSplits
-from distboost.splits.histograms import Histograms
+from distboost.splits.tree_histograms import Histograms
 
 
 class Split(NamedTuple):

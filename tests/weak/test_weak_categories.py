@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from distboost.kernels import gains
 from distboost.kernels.categories import ITERATIONS, SET_WORDS
-from distboost.splits.best_splits import SearchRules, search
+from distboost.splits.tree_histograms import SearchRules, search
 from distboost.threads import Threads
 from tests.weak.naive_splits import (
     KINDS,

@@ -8,10 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from distboost.kernels import gains
-from distboost.splits import best_splits as search_module
-from distboost.splits import histograms as histograms_module
-from distboost.splits.best_splits import SearchRules, search
-from distboost.splits.histograms import Histograms
+from distboost.splits import tree_histograms
+from distboost.splits.tree_histograms import Histograms, SearchRules, search
 from distboost.threads import Threads
 from tests.weak.naive_splits import (
     KINDS,
@@ -37,7 +35,7 @@ def assert_finds(nodes, n_bins, features, n_sums, kind, min_rows, min_weight, we
     ]
     for n_threads in (1, 2, 3):
         histograms, slots = in_slots(nodes, n_bins)
-        with Threads(n_threads) as threads, mock.patch.object(search_module, "SUMS_PER_THREAD", 1):
+        with Threads(n_threads) as threads, mock.patch.object(tree_histograms, "SUMS_PER_THREAD", 1):
             found = search(
                 histograms,
                 slots,
@@ -124,7 +122,7 @@ def found_of(rows, n_bins, kind=gains.LEAST_SQUARES, min_rows=1, n_threads=1):
     if kind == gains.NEWTON:
         context = gains.context_of((1.0,), n_sums, 1.0)
     histograms, slots = in_slots([histogram_of(statistics, bins, np.array(n_bins))], np.array(n_bins))
-    with Threads(n_threads) as threads, mock.patch.object(search_module, "SUMS_PER_THREAD", 1):
+    with Threads(n_threads) as threads, mock.patch.object(tree_histograms, "SUMS_PER_THREAD", 1):
         found = search(
             histograms,
             slots,
@@ -383,7 +381,7 @@ def test_slots_are_used_again():
 
 
 def test_slots_that_take_too_much_memory_are_made_when_they_are_needed(monkeypatch):
-    monkeypatch.setattr(histograms_module, "LARGEST_POOL", 3 * 9 * 8 * 8)  # of 9 bins and 8 channels
+    monkeypatch.setattr(tree_histograms, "LARGEST_POOL", 3 * 9 * 8 * 8)  # of 9 bins and 8 channels
     assert len(Histograms(np.array([3, 4]), 5, most=2).pool) == 2
     histograms = Histograms(np.array([3, 4]), 5, most=4)
     assert len(histograms.pool) == 3

@@ -13,8 +13,7 @@ import numpy as np
 import zarr
 from zarr.codecs import Crc32cCodec, ZstdCodec
 
-from distboost.data.chunks import chunk_key
-from distboost.data.inventory import Probe
+from distboost.data.inventory import Probe, chunk_key
 from distboost.data.memory import returned_when_freed
 from distboost.io.retry import is_damage, quoted, retried
 from distboost.io.storage import listed, writing

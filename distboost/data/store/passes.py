@@ -15,10 +15,10 @@ import numpy as np
 import zarr
 
 from distboost.data.blocks import TaskRunner
-from distboost.data.chunks import chunk_key, delete_chunk, has_chunk
 from distboost.data.dataset import RawDataset
 from distboost.data.ingest import BinOptions, bin_features, bin_labels
 from distboost.data.ingest_plan import IngestPlan
+from distboost.data.inventory import chunk_key, delete_chunk, has_chunk
 from distboost.data.memory import returned_when_freed
 from distboost.data.scan import SCAN_ROWS
 from distboost.data.source import Source, load, spans

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import zarr
 
-from distboost.data.chunks import chunk_key, found_and_expected, has_chunk
+from distboost.data.inventory import chunk_key, found_and_expected, has_chunk
 from distboost.data.memory import empty
 from distboost.data.store.layout import StoredBlocks, checksum
 from distboost.errors import BinnedStoreError

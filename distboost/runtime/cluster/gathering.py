@@ -13,8 +13,7 @@ import numpy as np
 
 from distboost.kernels import exchange, simd
 from distboost.rows.messages import Expanded, Expansion
-from distboost.splits.histograms import offsets_of
-from distboost.splits.tree_histograms import TreeHistograms
+from distboost.splits.tree_histograms import TreeHistograms, offsets_of
 
 
 class Piece(NamedTuple):

@@ -28,7 +28,7 @@ from distboost.runtime.cluster.placement import combined
 from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.parts import Slots, StoredPart
 from distboost.runtime.shard import Shard
-from distboost.splits.histograms import offsets_of
+from distboost.splits.tree_histograms import offsets_of
 from distboost.threads import Threads
 
 Keys = Collection[Key] | None  # None: all

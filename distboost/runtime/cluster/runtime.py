@@ -20,8 +20,7 @@ from distboost.runtime.cluster.monitor import WorkerMonitor
 from distboost.runtime.cluster.tasks import ClusterTasks
 from distboost.runtime.cluster.versions import check_versions
 from distboost.runtime.cluster.workers import DaskWorkers
-from distboost.runtime.layout import Allotment, Layout, readings
-from distboost.runtime.peak import peak_bytes
+from distboost.runtime.layout import Allotment, Layout, peak_bytes, readings
 
 WORKER_TIMEOUT = 30.0  # seconds
 SPILL_FRACTION = 0.7  # of a worker whose spilling is switched off: Dask's own default

@@ -19,7 +19,7 @@ from distboost.errors import StoreError
 from distboost.io.ahead import load_ahead, mapped
 from distboost.io.retry import retried
 from distboost.io.storage import is_full
-from distboost.io.units import megabytes
+from distboost.io.text import megabytes
 
 N_FILES = 8  # the system lets one thread at a time write to a file
 
