@@ -17,8 +17,8 @@ from distboost.kernels import gains
 from distboost.kernels.sampling import N_BINS
 from distboost.rows.sampling import threshold
 from distboost.runtime import gathered, tally
+from distboost.runtime.base import Allotment
 from distboost.runtime.cluster import owners
-from distboost.runtime.layout import Allotment
 from distboost.runtime.local import LocalRuntime
 from distboost.trees.grower import GrowthLimits, TreeGrower
 from distboost.weights.margin import ClassPairs, MarginWeights, Residuals

@@ -10,7 +10,7 @@ import pytest
 import distboost
 from distboost import GDMCBoostClassifier
 from distboost.rows.interface import Rows
-from distboost.runtime.layout import peak_bytes
+from distboost.runtime.base import peak_bytes
 
 
 def make(**parameters):

@@ -11,7 +11,7 @@ import distboost
 from distboost import GDMCBoostClassifier
 from distboost.errors import LimitError, ModelFormatError
 from distboost.io.files import read_file, write_file
-from distboost.model import calibration
+from distboost.model import learned
 from distboost.probabilities.methods import fit_calibration
 from distboost.probabilities.vector import PENALTY
 
@@ -177,7 +177,7 @@ def test_a_damaged_calibration(change, message, model, tmp_path):
 
 
 def test_too_many_classes(model, monkeypatch):
-    monkeypatch.setattr(calibration, "MOST_CLASSES", 2)
+    monkeypatch.setattr(learned, "MOST_CLASSES", 2)
     made, X, y = model
     with pytest.raises(LimitError, match=r"3 classes, but the calibration 'vector'.* at most 2\. Use 'temp"):
         made.calibrate(X, y, method="vector")

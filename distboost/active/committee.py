@@ -19,8 +19,7 @@ from distboost.data.labels import SCALARS
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.fitting import learn_more
-from distboost.estimators.parameters import deciding_parameters
-from distboost.estimators.subclasses import adjusted, check_methods
+from distboost.estimators.parameters import adjusted, check_methods, deciding_parameters
 from distboost.inputs.array import ArrayInput
 from distboost.inputs.base import NearInput
 from distboost.runtime.choose import IN_PROCESS

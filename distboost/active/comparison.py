@@ -15,7 +15,7 @@ from distboost.active.curve import LearningCurve
 from distboost.active.query import QueryByCommittee
 from distboost.errors import ArgumentError, DataError
 from distboost.estimators.base import BoostingClassifier
-from distboost.estimators.subclasses import adjusted
+from distboost.estimators.parameters import adjusted
 from distboost.io.options import StorageOptions, options_in_force, storage_options
 from distboost.io.progress import bar
 from distboost.threads import available_cores

@@ -12,8 +12,7 @@ from distboost.active.query import QueryByCommittee
 from distboost.active.strategies import STRATEGIES
 from distboost.errors import DataError, ModelFormatError
 from distboost.estimators.factory import described
-from distboost.estimators.parameters import RUN_PARAMETERS
-from distboost.estimators.subclasses import library_class, own_parameters
+from distboost.estimators.parameters import RUN_PARAMETERS, library_class, own_parameters
 from distboost.io.options import storage_options, url_of
 from distboost.io.storage import local_path
 

@@ -14,8 +14,7 @@ from sklearn.metrics import accuracy_score
 
 from distboost.active.advice import kappa
 from distboost.active.curve import LearningCurve, Point
-from distboost.active.drawing import sampled_rows
-from distboost.active.pool import take_rows
+from distboost.active.pool import sampled_rows, take_rows
 from distboost.active.strategies import name_of
 from distboost.data.checks import load_labels
 from distboost.data.source import warn_about

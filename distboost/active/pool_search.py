@@ -10,8 +10,7 @@ import numpy as np
 from sklearn.cluster import MiniBatchKMeans
 from threadpoolctl import threadpool_limits
 
-from distboost.active.drawing import Drawn, Span, open_rows, rows_between
-from distboost.active.pool import Pool, finite_rows
+from distboost.active.pool import Drawn, Pool, Span, finite_rows, open_rows, rows_between
 from distboost.active.score_cache import CachedScores, ScoreCache
 from distboost.active.selection import RankedRows
 from distboost.active.strategies import Boosted, Committee, Function, Judged, utility_of

@@ -29,11 +29,10 @@ from distboost.active.committee import (
     description_of,
 )
 from distboost.active.curve import LearningCurve
-from distboost.active.drawing import random_rows, sampled_rows
 from distboost.active.labelling import StoppingCriteria, as_callbacks, run_labelling
 from distboost.active.ledger import Ledger, other_work
 from distboost.active.lessons import Lessons
-from distboost.active.pool import Pool
+from distboost.active.pool import Pool, random_rows, sampled_rows
 from distboost.active.pool_search import START_ROWS, BlockQuery, PoolSearch, central_rows
 from distboost.active.records import SETTINGS, checked_labels
 from distboost.active.seeds import as_recorded, read_seeds

@@ -13,8 +13,7 @@ from distboost.estimators.evaluating import judged
 from distboost.estimators.parameters import CommonParameters
 from distboost.estimators.validation import Given, judged_data
 from distboost.evaluation.sums import SCORES
-from distboost.model.calibration import METHODS, TEMPERATURE, VECTOR, Calibration
-from distboost.model.learned import Learned
+from distboost.model.learned import METHODS, TEMPERATURE, VECTOR, Calibration, Learned
 from distboost.probabilities.methods import ScoreSums, fit_calibration, sums_of_scores
 
 

@@ -25,13 +25,12 @@ from distboost.estimators.parameters import (
 from distboost.estimators.validation import Given, columns_named, evaluation_data, finite_rows, training_data
 from distboost.inputs.choose import adapter_of
 from distboost.io.phases import SILENT, Phases
-from distboost.model.calibration import check_method
 from distboost.model.checkpoint import Checkpoint
+from distboost.model.learned import check_method
 from distboost.probabilities.evaluation_rows import calibrated_by_evaluation_rows
 from distboost.probabilities.second_training import SecondTraining
-from distboost.runtime.base import Runtime
+from distboost.runtime.base import Runtime, peak_bytes
 from distboost.runtime.choose import open_runtime
-from distboost.runtime.layout import peak_bytes
 from distboost.splits.tree_histograms import load_search
 from distboost.threads import Threads, useful_threads
 from distboost.training.events import Fitted, phases_of, progress_shown, tell_fitted, tell_start

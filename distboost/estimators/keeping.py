@@ -15,10 +15,11 @@ from distboost.errors import DataError, ModelFormatError
 from distboost.estimators.parameters import (
     RUN_PARAMETERS,
     CommonParameters,
+    adjusted,
     algorithm_of,
     deciding_parameters,
+    own_names,
 )
-from distboost.estimators.subclasses import adjusted, own_names
 from distboost.estimators.validation import set_features
 from distboost.io.files import encoded
 from distboost.model.files import (

@@ -14,9 +14,8 @@ from distboost.estimators.parameters import CommonParameters, algorithm_of, n_th
 from distboost.estimators.validation import checked_rows, columns_named, finite_rows, opened_rows
 from distboost.inputs.base import LazyInput
 from distboost.inputs.cube import CubeInput
-from distboost.model.calibration import Calibration
-from distboost.model.learned import Learned
-from distboost.prediction import lazy
+from distboost.model.learned import Calibration, Learned
+from distboost.prediction import streamed
 from distboost.prediction.cubes import CellAnswers, Coding, check_cube, lazy_map
 from distboost.prediction.predictor import (
     Answer,
@@ -54,7 +53,7 @@ def _lazily(
     if dtype == estimator.learned_.classes.dtype:
         dtype = storable_type(estimator.learned_.classes)
     chunk = partial(predict_chunk, names=getattr(estimator, "feature_names_in_", None))
-    return lazy.map_rows(X, chunk, estimator.n_features_in_, argument=function, shape=shape, dtype=dtype)
+    return streamed.map_rows(X, chunk, estimator.n_features_in_, argument=function, shape=shape, dtype=dtype)
 
 
 def _map(

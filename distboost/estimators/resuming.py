@@ -14,8 +14,8 @@ from distboost.estimators.parameters import (
     algorithm_of,
     deciding_parameters,
     left_out,
+    library_class,
 )
-from distboost.estimators.subclasses import library_class
 from distboost.estimators.validation import set_features
 from distboost.message import Message
 from distboost.model.checkpoint import is_checkpoint, rounds_at

@@ -41,7 +41,7 @@ from distboost.evaluation.metrics import Evaluation as Evaluation
 from distboost.explanation.shap import expected_scores as expected_scores
 from distboost.explanation.shap import shap_values as shap_values
 from distboost.export.text import export_text as export_text
-from distboost.model.calibration import Calibration as Calibration
+from distboost.model.learned import Calibration as Calibration
 from distboost.model.learned import Progress as Progress
 from distboost.reporting.report import report as report
 from distboost.selection.search import SearchResult as SearchResult

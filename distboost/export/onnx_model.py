@@ -19,7 +19,7 @@ from distboost.estimators.inspecting import names_of, trees_of
 from distboost.estimators.predicting import link_of
 from distboost.export.forest import Forest
 from distboost.io.packages import missing
-from distboost.model.calibration import Calibration
+from distboost.model.learned import Calibration
 
 OPSET = 18
 TREES_AT_ONCE = 64  # whose values are gathered together: (rows, trees, classes) numbers are in memory

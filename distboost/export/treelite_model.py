@@ -12,7 +12,7 @@ from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.predicting import link_of
 from distboost.export.forest import Forest
 from distboost.io.packages import missing
-from distboost.model.calibration import Calibration, centred
+from distboost.model.learned import Calibration, centred
 
 
 def treelite(model: BoostingClassifier, *, probabilities: bool = False) -> Any:

@@ -17,11 +17,10 @@ from distboost.data.labels import restored
 from distboost.errors import DataError, ModelFormatError, StoreError
 from distboost.io.files import read_file
 from distboost.io.storage import exists
-from distboost.model.calibration import Calibration
 from distboost.model.checkpoint import Segment, read_checkpoint
 from distboost.model.create import new_ensemble, read_ensemble
 from distboost.model.ensemble import Ensemble
-from distboost.model.learned import BEST, ERROR, LOSS, NOTE, UNNAMED, History, Learned, Watch
+from distboost.model.learned import BEST, ERROR, LOSS, NOTE, UNNAMED, Calibration, History, Learned, Watch
 
 MOST_FEATURES = 2**31 - 1  # trees number them in 32 bits
 

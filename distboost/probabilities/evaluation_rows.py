@@ -13,8 +13,7 @@ from distboost.model.learned import Learned
 from distboost.probabilities.methods import PIECE_SCORES, ScoreSums, fit_calibration
 from distboost.probabilities.temperature import TemperatureSums
 from distboost.rows.block import BlockRows
-from distboost.rows.interface import Rows
-from distboost.rows.messages import Step
+from distboost.rows.interface import Rows, Step
 from distboost.rows.sums import Reduced, Reduction, Scale
 from distboost.training.staging import Problem
 

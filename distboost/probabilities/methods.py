@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from distboost.data.source import spans
-from distboost.model.calibration import TEMPERATURE, VECTOR, Calibration, check_method
+from distboost.model.learned import TEMPERATURE, VECTOR, Calibration, check_method
 from distboost.probabilities import temperature, vector
 from distboost.probabilities.temperature import TemperatureSums, fit_temperature
 from distboost.probabilities.vector import VectorSums, fit_vector

@@ -33,13 +33,12 @@ from distboost.data.row_weights import WeightRule
 from distboost.data.source import spans
 from distboost.errors import DataError, LimitError
 from distboost.io.phases import SILENT, Phase, Phases
-from distboost.model.calibration import Calibration
 from distboost.model.ensemble import Ensemble
-from distboost.model.learned import NO_WATCH, Learned, Progress
+from distboost.model.learned import NO_WATCH, Calibration, Learned, Progress
 from distboost.probabilities.contents import Contents, contents_of, values_of
 from distboost.probabilities.methods import fit_calibration, sums_of_scores
 from distboost.probabilities.temperature import HIGHEST, LOWEST, fit_temperature, moments
-from distboost.rows.messages import RowCounts
+from distboost.rows.interface import RowCounts
 from distboost.threads import Threads
 from distboost.training.loop import Callback
 from distboost.training.training import Training

@@ -30,7 +30,7 @@ import numpy as np
 
 from distboost.kernels.curvature import add_curvatures
 from distboost.kernels.elementary import softmax
-from distboost.model.calibration import VECTOR, Calibration, centred
+from distboost.model.learned import VECTOR, Calibration, centred
 from distboost.probabilities.temperature import Moments
 from distboost.process import single_blas
 from distboost.rows.exact import POSITIONS, few_exact_sums, real_numbers, rounded

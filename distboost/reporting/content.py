@@ -12,7 +12,7 @@ import numpy as np
 import sklearn
 
 import distboost
-from distboost.estimators.subclasses import library_class
+from distboost.estimators.parameters import library_class
 from distboost.evaluation.metrics import Evaluation
 from distboost.io.text import duration, megabytes
 from distboost.model.learned import LOSS

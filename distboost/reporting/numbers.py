@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from distboost.estimators.parameters import RUN_PARAMETERS
-from distboost.estimators.subclasses import own_parameters
+from distboost.estimators.parameters import RUN_PARAMETERS, own_parameters
 from distboost.io.storage import local_path
 from distboost.io.text import visible
 

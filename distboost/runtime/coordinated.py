@@ -16,8 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from distboost.errors import LimitError
-from distboost.rows.interface import Rows
-from distboost.rows.messages import (
+from distboost.rows.interface import (
     NO_SPLITS,
     BestSplits,
     Draw,
@@ -29,6 +28,7 @@ from distboost.rows.messages import (
     Root,
     RootQuestion,
     RowCounts,
+    Rows,
     Siblings,
     Splits,
     Step,
@@ -38,7 +38,7 @@ from distboost.rows.messages import (
 from distboost.rows.row_metrics import N_SUMS, RowMetric, mean
 from distboost.rows.sampling import SampleBits, sample_bits, threshold
 from distboost.rows.sums import Best, Reduced, Reduction, Scale, Statistic, Weighting, fine_bits, most_bits
-from distboost.runtime.layout import Layout
+from distboost.runtime.base import Layout
 from distboost.runtime.windows import Windows
 from distboost.threads import Threads
 from distboost.weights.sampled import LeafSums, Magnitudes, Sampled

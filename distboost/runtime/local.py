@@ -11,20 +11,20 @@ import numpy as np
 
 from distboost.data.blocks import BinnedSet, Result
 from distboost.io.phases import SILENT, Phases
-from distboost.rows.interface import Rows
-from distboost.rows.messages import (
+from distboost.rows.interface import (
     BestSplits,
     Expanded,
     Expansion,
     GrownNodes,
     HistogramQuestion,
     Root,
+    Rows,
     SumsQuestion,
     UpdateQuestion,
 )
 from distboost.rows.sums import Reduced
+from distboost.runtime.base import Allotment, Layout, readings
 from distboost.runtime.coordinated import NOT_EXPANDED, CoordinatedRows
-from distboost.runtime.layout import Allotment, Layout, readings
 from distboost.runtime.parts import Slots, feature_groups, n_visits, round_up, tiles_of
 from distboost.runtime.shard import Shard
 from distboost.runtime.whole_trees import WholeTrees

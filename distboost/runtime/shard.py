@@ -12,7 +12,7 @@ import numpy as np
 from distboost.data.blocks import AnyRows
 from distboost.io.phases import Advance
 from distboost.kernels import random
-from distboost.rows.messages import (
+from distboost.rows.interface import (
     EMPTY_LOG,
     NO_SPLITS,
     Draw,
@@ -28,10 +28,10 @@ from distboost.rows.messages import (
 )
 from distboost.rows.row_metrics import N_SUMS, add_rows
 from distboost.rows.sums import ERROR_FACTOR, Reduced, Risk
+from distboost.runtime.base import Allotment, Layout, Reading
 from distboost.runtime.block import Block, Grown, Key, locate
 from distboost.runtime.cluster.placement import count_rows, total
 from distboost.runtime.holdings import Holdings
-from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.parts import SHARED_BYTES, Part, Spare
 from distboost.runtime.sample import Samples
 from distboost.runtime.tally import Tally

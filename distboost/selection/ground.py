@@ -29,8 +29,14 @@ from distboost.data.store.store import BinnedStore
 from distboost.data.store.writing import write_store
 from distboost.errors import DataError
 from distboost.estimators.fitting import runtime_of
-from distboost.estimators.parameters import CommonParameters, algorithm_of, check_own, seed_of, settings_of
-from distboost.estimators.subclasses import check_methods
+from distboost.estimators.parameters import (
+    CommonParameters,
+    algorithm_of,
+    check_methods,
+    check_own,
+    seed_of,
+    settings_of,
+)
 from distboost.estimators.validation import Given, columns_named, set_features, training_data
 from distboost.inputs.choose import adapter_of
 from distboost.io.options import storage_options

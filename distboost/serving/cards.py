@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from distboost.active.drawing import sampled_rows
-from distboost.active.pool import Pool
+from distboost.active.pool import Pool, sampled_rows
 from distboost.io.text import visible
 from distboost.kernels.random import STOP_SET, key
 from distboost.serving.companions import Companion, Images, ShownValue

@@ -12,7 +12,7 @@ from distributed.system import memory_limit
 
 from distboost.errors import LimitError
 from distboost.io.text import megabytes, megabytes_up
-from distboost.runtime.layout import Allotment
+from distboost.runtime.base import Allotment
 from distboost.training.memory_parts import (
     LEAST_WINDOW,
     ORDER_BYTES,

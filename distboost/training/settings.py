@@ -12,8 +12,7 @@ from distboost.algorithms.base import Algorithm
 from distboost.errors import DataError
 from distboost.io.phases import Phases
 from distboost.kernels.elementary import log_losses
-from distboost.model.calibration import TEMPERATURE, VECTOR
-from distboost.model.learned import ERROR, LOSS, Watch
+from distboost.model.learned import ERROR, LOSS, TEMPERATURE, VECTOR, Watch
 from distboost.rows.row_metrics import LARGEST
 from distboost.training.loop import Callback, Schedule
 from distboost.training.memory_parts import Task

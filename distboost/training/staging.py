@@ -26,8 +26,7 @@ from distboost.io.temporary import temporary_folder
 from distboost.io.text import megabytes
 from distboost.process import trim_heap
 from distboost.rows.interface import Rows
-from distboost.runtime.base import Runtime
-from distboost.runtime.layout import Layout
+from distboost.runtime.base import Layout, Runtime
 from distboost.training.memory_plan import MemoryPlan, excess_warning, plan_memory, while_reading
 from distboost.training.settings import Settings
 from distboost.warn import warn_user

@@ -14,11 +14,11 @@ import numpy as np
 from distboost.kernels import random
 from distboost.kernels.categories import set_words
 from distboost.kernels.gains import Gain
-from distboost.rows.interface import Rows
-from distboost.rows.messages import (
+from distboost.rows.interface import (
     BestSplits,
     GrownNodes,
     Root,
+    Rows,
     Siblings,
     SplitRules,
     Splits,

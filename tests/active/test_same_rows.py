@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from distboost.active import committee as committee_module
-from distboost.active import drawing, pool_search
+from distboost.active import pool, pool_search
 from distboost.active.pool import Pool
 from tests.active.sessions import FORMS, asked, committee, learner
 
@@ -100,7 +100,7 @@ def test_the_ways_differ(expected):
 @pytest.mark.parametrize("rows_at_once", [1, 7, 100])
 def test_rows_scored_at_once(rows_at_once, expected, problem, monkeypatch):
     monkeypatch.setattr(pool_search, "ROWS_AT_ONCE", rows_at_once)
-    monkeypatch.setattr(drawing, "RANDOM_ROWS", 3 * rows_at_once)
+    monkeypatch.setattr(pool, "RANDOM_ROWS", 3 * rows_at_once)
     for way in ("averaged-margin", "all", "random"):
         assert asked(learner(problem[0], **WAYS[way]), problem[1]) == expected(way)
 

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distboost.active import QueryByCommittee, drawing
-from distboost.active.drawing import random_rows, rows_between
+from distboost.active import QueryByCommittee, pool
+from distboost.active.pool import random_rows, rows_between
 from distboost.active.selection import RankedRows, select_distinct, select_diverse
 
 UTILITIES = st.lists(
@@ -74,7 +74,7 @@ def test_random_rows(n_rows, draw, n, data):
 
 def test_no_random_rows_need_no_numbers(monkeypatch):
     """Of a large pool, they would take longer than a tenth of the scan."""
-    monkeypatch.setattr(drawing, "uniforms", None)
+    monkeypatch.setattr(pool, "uniforms", None)
     assert random_rows([(0, 10**9)], np.zeros(0, np.int64), np.uint64(1), 0).tolist() == []
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from distboost.runtime.base import Allotment
 from distboost.runtime.cluster.runtime import ClusterRuntime
-from distboost.runtime.layout import Allotment
 from distboost.runtime.local import LocalRuntime
 
 RUNTIMES = ["1 thread", "2 threads", "2 threads streaming", "1 worker", "3 workers", "3 workers streaming"]

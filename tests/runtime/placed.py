@@ -6,7 +6,7 @@ import numpy as np
 
 from distboost.data.row_weights import WeightRule
 from distboost.inputs.choose import dataset_of
-from distboost.runtime.layout import Layout
+from distboost.runtime.base import Layout
 from distboost.trees.grower import GrowthLimits
 from distboost.weights.margin import MarginWeights
 

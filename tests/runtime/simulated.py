@@ -13,12 +13,12 @@ from typing import Any
 
 from distboost.data.blocks import BinnedSet
 from distboost.errors import ClusterError, WorkerError
+from distboost.runtime.base import Allotment, Layout, Reading, readings
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.coordinator import DistributedRows
 from distboost.runtime.cluster.crew import WorkerLostError
 from distboost.runtime.cluster.host import Host
 from distboost.runtime.cluster.placement import combined
-from distboost.runtime.layout import Allotment, Layout, Reading, readings
 from distboost.runtime.local import LocalRuntime
 from tests.runtime.simulated_exchanges import SimulatedExchanges
 from tests.runtime.simulated_machines import (

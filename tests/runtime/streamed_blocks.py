@@ -10,8 +10,8 @@ import numpy as np
 
 from distboost.data.blocks import BinnedRows
 from distboost.kernels import gains
+from distboost.runtime.base import Allotment, Layout, Reading
 from distboost.runtime.block import Block
-from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.local import LocalRows
 from distboost.runtime.shard import Shard
 from distboost.runtime.streaming.block import StreamedBlock

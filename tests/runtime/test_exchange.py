@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 
 from distboost.data.blocks import BinnedRows
 from distboost.kernels import gains
-from distboost.rows.messages import (
+from distboost.rows.interface import (
     NO_SPLITS,
     Expansion,
     HistogramQuestion,
@@ -24,6 +24,7 @@ from distboost.rows.messages import (
     Splits,
 )
 from distboost.rows.sums import Scale
+from distboost.runtime.base import Layout
 from distboost.runtime.block import Key
 from distboost.runtime.cluster import exchange as exchange_module
 from distboost.runtime.cluster.crew import Session
@@ -39,7 +40,6 @@ from distboost.runtime.cluster.reduce_to_owners import (
     SupersededError,
 )
 from distboost.runtime.cluster.worker_exchange import WorkerExchange
-from distboost.runtime.layout import Layout
 from distboost.runtime.shard import Shard
 from distboost.threads import Threads
 from distboost.weights.margin import MarginWeights, Residuals

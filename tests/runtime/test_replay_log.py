@@ -14,10 +14,10 @@ from numpy.testing import assert_array_equal
 import distboost
 from distboost import baselines
 from distboost.estimators import fitting
-from distboost.rows.messages import EMPTY_LOG
+from distboost.rows.interface import EMPTY_LOG
+from distboost.runtime.base import Allotment, readings
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.host import Host
-from distboost.runtime.layout import Allotment, readings
 from distboost.runtime.local import LocalRuntime
 from distboost.runtime.whole_trees import WholeTrees
 from tests.weak.histogram_slots import tree_of

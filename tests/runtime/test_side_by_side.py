@@ -18,8 +18,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from distboost import AdaBoostMMClassifier, GDMCBoostClassifier, REBELClassifier
 from distboost.process import single_blas
+from distboost.runtime.base import Allotment
 from distboost.runtime.cluster.worker_session import open_sessions
-from distboost.runtime.layout import Allotment
 from distboost.training.memory_plan import MemoryPlan
 
 TIMES = 2

@@ -22,17 +22,17 @@ from distboost.errors import StoreError
 from distboost.io import ahead
 from distboost.io.ahead import STEP, n_loaded
 from distboost.rows import stored_bins
-from distboost.rows.messages import NO_SPLITS, HistogramQuestion, RootQuestion, Splits
+from distboost.rows.interface import NO_SPLITS, HistogramQuestion, RootQuestion, Splits
 from distboost.rows.stored_bins import StoredBins
 from distboost.rows.sums import Scale
 from distboost.runtime import holdings
+from distboost.runtime import holdings as window_module
+from distboost.runtime.base import Allotment, Layout, Reading
 from distboost.runtime.block import Grown, Key
-from distboost.runtime.layout import Allotment, Layout, Reading
+from distboost.runtime.holdings import Stream
 from distboost.runtime.shard import Shard
-from distboost.runtime.streaming import window as window_module
 from distboost.runtime.streaming.block import StreamedBlock
 from distboost.runtime.streaming.scratch import N_FILES, Scratch
-from distboost.runtime.streaming.window import Stream
 from distboost.threads import Threads
 from tests import disks
 from tests.runtime.streamed_blocks import MISSING_BIN, Alive, N, Writes, grow_and_update, made, rows_of, shard

@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 from distboost.algorithms.solvers.linesearch import exact_step, exact_step_over_rows, step_by_slopes
 from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.kernels import gains
-from distboost.runtime.layout import Layout
+from distboost.runtime.base import Layout
 from distboost.runtime.local import LocalRuntime
 from distboost.trees.grower import GrowthLimits, TreeGrower
 from distboost.weights.margin import LOGISTIC, ClassPairs, MarginWeights, Residuals

@@ -10,7 +10,7 @@ from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.kernels import gains, random
 from distboost.model.trees import TreeEnsemble
 from distboost.rows.sums import LEAF_WEIGHT_FACTOR
-from distboost.runtime.layout import Layout
+from distboost.runtime.base import Layout
 from distboost.runtime.local import LocalRuntime
 from distboost.threads import Threads
 from distboost.trees import grower

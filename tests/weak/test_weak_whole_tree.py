@@ -9,7 +9,7 @@ import pytest
 from distboost.algorithms.rebel import best_steps
 from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.kernels import random
-from distboost.runtime.layout import Layout
+from distboost.runtime.base import Layout
 from distboost.runtime.local import LocalRuntime
 from distboost.trees.grower import GrowthLimits, TreeGrower
 from distboost.trees.whole_tree import grow_whole_tree

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from distboost.io.phases import SILENT, Phases
-from distboost.rows.messages import (
+from distboost.rows.interface import (
     BestSplits,
     Expanded,
     Expansion,
@@ -20,6 +20,7 @@ from distboost.rows.messages import (
     UpdateQuestion,
 )
 from distboost.rows.sums import Reduced
+from distboost.runtime.base import Layout
 from distboost.runtime.block import Key
 from distboost.runtime.cluster import owners
 from distboost.runtime.cluster.crew import Crew, Workers
@@ -27,7 +28,6 @@ from distboost.runtime.cluster.exchange import Reply
 from distboost.runtime.cluster.owners import Owners
 from distboost.runtime.cluster.questions import Questions
 from distboost.runtime.coordinated import NOT_EXPANDED, CoordinatedRows
-from distboost.runtime.layout import Layout
 from distboost.splits.tree_histograms import TreeHistograms
 from distboost.threads import Threads
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from distboost.data.blocks import AnyRows
 from distboost.process import trim_heap
-from distboost.rows.messages import (
+from distboost.rows.interface import (
     EMPTY_LOG,
     Expanded,
     Expansion,
@@ -22,10 +22,10 @@ from distboost.rows.messages import (
     UpdateQuestion,
 )
 from distboost.rows.sums import Reduced
+from distboost.runtime.base import Allotment, Layout, Reading
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.exchange import Exchange
 from distboost.runtime.cluster.placement import combined
-from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.parts import Slots, StoredPart
 from distboost.runtime.shard import Shard
 from distboost.splits.tree_histograms import offsets_of

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from distboost.rows.messages import (
+from distboost.rows.interface import (
     NO_SPLITS,
     BestSplits,
     Expanded,

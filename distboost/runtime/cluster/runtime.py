@@ -12,6 +12,7 @@ from distboost.io.options import options_in_force
 from distboost.io.phases import SILENT, Phases
 from distboost.io.storage import exists
 from distboost.rows.interface import Rows
+from distboost.runtime.base import Allotment, Layout, peak_bytes, readings
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.coordinator import DistributedRows
 from distboost.runtime.cluster.link import Link
@@ -20,7 +21,6 @@ from distboost.runtime.cluster.monitor import WorkerMonitor
 from distboost.runtime.cluster.tasks import ClusterTasks
 from distboost.runtime.cluster.versions import check_versions
 from distboost.runtime.cluster.workers import DaskWorkers
-from distboost.runtime.layout import Allotment, Layout, peak_bytes, readings
 
 WORKER_TIMEOUT = 30.0  # seconds
 SPILL_FRACTION = 0.7  # of a worker whose spilling is switched off: Dask's own default

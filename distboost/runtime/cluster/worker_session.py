@@ -20,6 +20,7 @@ from distributed.utils import sync
 from distboost.data.inventory import Probe
 from distboost.errors import DistboostError, StoreError, WorkerError
 from distboost.process import end_promptly
+from distboost.runtime.base import Allotment, Layout
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.compilation import report_compilation
 from distboost.runtime.cluster.crew import WorkerLostError
@@ -27,7 +28,6 @@ from distboost.runtime.cluster.host import Host
 from distboost.runtime.cluster.reduce_to_owners import SupersededError
 from distboost.runtime.cluster.relay import Peer, UnansweredError, forwarder, gathered, packed, unpacked
 from distboost.runtime.cluster.worker_exchange import WorkerExchange, sender
-from distboost.runtime.layout import Allotment, Layout
 
 HANDLER = "distboost"
 

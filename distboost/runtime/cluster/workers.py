@@ -19,6 +19,7 @@ from distboost.data.sparse import SparseRows
 from distboost.errors import DistboostError, WorkerError
 from distboost.inputs.dask_array import DaskPart
 from distboost.inputs.frame import FrameRows
+from distboost.runtime.base import Allotment, Layout, Reading
 from distboost.runtime.block import Key, located
 from distboost.runtime.cluster.crew import WorkerLostError
 from distboost.runtime.cluster.link import POLL_INTERVAL, Link
@@ -31,7 +32,6 @@ from distboost.runtime.cluster.worker_session import (
     run_task,
     store_rows,
 )
-from distboost.runtime.layout import Allotment, Layout, Reading
 
 log = logging.getLogger("distboost")
 
