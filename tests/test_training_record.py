@@ -9,7 +9,7 @@ import pytest
 
 import distboost
 from distboost import GDMCBoostClassifier
-from distboost.rows.interface import Rows
+from distboost.rows.messages import Rows
 from distboost.runtime.base import peak_bytes
 
 

@@ -39,7 +39,7 @@ from distboost.algorithms.constraints import Interval, StrOptions
 from distboost.errors import DataError
 from distboost.kernels import gains
 from distboost.kernels.gains import Gain
-from distboost.rows.interface import Losses, Rows, Step
+from distboost.rows.messages import Losses, Rows, Step
 from distboost.rows.sums import Weighting
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.margin import MarginWeights, Residuals

@@ -13,7 +13,7 @@ import numpy as np
 from distboost.algorithms.constraints import Interval
 from distboost.kernels.elementary import log_sigmoid, softmax
 from distboost.kernels.gains import Gain
-from distboost.rows.interface import Losses, Rows, Step
+from distboost.rows.messages import Losses, Rows, Step
 from distboost.rows.sums import Statistic, Weighting, vector_bytes
 from distboost.trees.grower import TreeGrower
 

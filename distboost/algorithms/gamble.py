@@ -22,7 +22,7 @@ import numpy as np
 from distboost.algorithms.base import SEPARATED, Algorithm, Learner, Round, Softmax, size
 from distboost.kernels import gains
 from distboost.kernels.gains import Gain
-from distboost.rows.interface import Losses, Rows
+from distboost.rows.messages import Losses, Rows
 from distboost.trees.grower import TreeGrower
 from distboost.weights.response import ClassSums, ClassWeights, ResponseWeights, is_precise, normalised
 

@@ -24,7 +24,7 @@ from distboost.algorithms.constraints import Interval, StrOptions
 from distboost.algorithms.tables import side_table, table_size
 from distboost.kernels import gains
 from distboost.kernels.gains import Gain
-from distboost.rows.interface import Losses, Rows
+from distboost.rows.messages import Losses, Rows
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.margin import EXPONENTIAL, LOGISTIC, ClassPairs, MarginWeights, Residuals
 

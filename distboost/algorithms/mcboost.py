@@ -47,7 +47,7 @@ from distboost.algorithms.tables import (
 from distboost.errors import DataError
 from distboost.kernels import gains
 from distboost.kernels.gains import Gain
-from distboost.rows.interface import Losses, Rows
+from distboost.rows.messages import Losses, Rows
 from distboost.rows.sums import LEAF_WEIGHT_FACTOR
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.margin import (

@@ -34,7 +34,7 @@ from distboost.errors import DataError
 from distboost.kernels import gains
 from distboost.kernels import similarity as kernels
 from distboost.kernels.gains import Gain
-from distboost.rows.interface import Losses, Rows
+from distboost.rows.messages import Losses, Rows
 from distboost.similarity.search import SEARCH_BYTES, Similarity, SimilaritySearch, largest_sums
 from distboost.trees.grower import TreeGrower
 from distboost.trees.whole_tree import grow_whole_tree

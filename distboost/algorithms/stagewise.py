@@ -37,7 +37,7 @@ from distboost.algorithms.solvers.coefficients import (
 )
 from distboost.algorithms.tables import side_table
 from distboost.kernels import gains
-from distboost.rows.interface import Rows
+from distboost.rows.messages import Rows
 from distboost.trees.grower import TreeGrower
 from distboost.weights.margin import LogisticSlopes, ProjectedResiduals
 

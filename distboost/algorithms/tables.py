@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from distboost.rows.interface import Rows
+from distboost.rows.messages import Rows
 from distboost.trees.grower import Tree
 from distboost.weights.margin import ClassPairs, HitsAndMisses, LevelPairs, MarginWeights
 

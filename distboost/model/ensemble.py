@@ -11,7 +11,7 @@ import numpy as np
 from distboost.data.categories import Categories
 from distboost.data.sparse import rows_together
 from distboost.errors import DataError
-from distboost.rows.interface import Step
+from distboost.rows.messages import Step
 from distboost.threads import Threads
 
 _ROWS_AT_ONCE = 4096

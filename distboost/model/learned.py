@@ -13,7 +13,7 @@ from distboost.algorithms.base import Algorithm
 from distboost.errors import DataError, LimitError, ModelFormatError
 from distboost.kernels.elementary import softmax
 from distboost.model.ensemble import Ensemble
-from distboost.rows.interface import Losses
+from distboost.rows.messages import Losses
 
 TEMPERATURE, VECTOR = "temperature", "vector"
 METHODS = (TEMPERATURE, VECTOR)

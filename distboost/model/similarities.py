@@ -11,7 +11,7 @@ from distboost.kernels import similarity
 from distboost.kernels.similarity import CONSTANT, ONE_POINT, TWO_POINT, SimilarityArrays
 from distboost.model.damage import Requirement
 from distboost.model.ensemble import Ensemble, kernel_rows
-from distboost.rows.interface import Step
+from distboost.rows.messages import Step
 from distboost.similarity.search import Similarity
 
 # One entry per similarity, in order. The shape is (T,), except (T, 2, D) for the anchors and (T, K) for the values.

@@ -16,7 +16,7 @@ from distboost.kernels.row_lanes import MOST_LEAVES
 from distboost.model.compact import CompactTrees
 from distboost.model.damage import Requirement
 from distboost.model.ensemble import Ensemble, kernel_rows
-from distboost.rows.interface import Step
+from distboost.rows.messages import Step
 from distboost.trees.grower import Tree
 from distboost.trees.tree import BinnedTree, TreeStep
 

@@ -13,7 +13,7 @@ from distboost.model.learned import Learned
 from distboost.probabilities.methods import PIECE_SCORES, ScoreSums, fit_calibration
 from distboost.probabilities.temperature import TemperatureSums
 from distboost.rows.block import BlockRows
-from distboost.rows.interface import Rows, Step
+from distboost.rows.messages import Rows, Step
 from distboost.rows.sums import Reduced, Reduction, Scale
 from distboost.training.staging import Problem
 

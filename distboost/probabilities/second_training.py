@@ -38,7 +38,7 @@ from distboost.model.learned import NO_WATCH, Calibration, Learned, Progress
 from distboost.probabilities.contents import Contents, contents_of, values_of
 from distboost.probabilities.methods import fit_calibration, sums_of_scores
 from distboost.probabilities.temperature import HIGHEST, LOWEST, fit_temperature, moments
-from distboost.rows.interface import RowCounts
+from distboost.rows.messages import RowCounts
 from distboost.threads import Threads
 from distboost.training.loop import Callback
 from distboost.training.training import Training

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from distboost.kernels.sampling import MANTISSA_BITS
-from distboost.rows.interface import RowCounts
+from distboost.rows.messages import RowCounts
 from distboost.rows.sums import HISTOGRAM_BITS, WEIGHT_BITS, fine_bits
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from distboost.data.blocks import AnyRows, BinnedSet, TaskRunner
 from distboost.io.phases import Phases
-from distboost.rows.interface import Rows
+from distboost.rows.messages import Rows
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from distboost.data.memory import empty, zeros
 from distboost.kernels import partition, sampling, stored_bins
 from distboost.kernels.digest import digest_of
 from distboost.kernels.histogram import varying_features
-from distboost.rows.interface import NO_SETS, NO_SPLITS, Splits
+from distboost.rows.messages import NO_SETS, NO_SPLITS, Splits
 from distboost.rows.stored_bins import StoredBins
 from distboost.trees.tree import BinnedTree, numbered
 

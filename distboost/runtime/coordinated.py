@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from distboost.errors import LimitError
-from distboost.rows.interface import (
+from distboost.rows.messages import (
     NO_SPLITS,
     BestSplits,
     Draw,

@@ -11,7 +11,7 @@ import numpy as np
 
 from distboost.data.blocks import BinnedSet, Result
 from distboost.io.phases import SILENT, Phases
-from distboost.rows.interface import (
+from distboost.rows.messages import (
     BestSplits,
     Expanded,
     Expansion,

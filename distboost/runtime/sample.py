@@ -8,7 +8,7 @@ import numpy as np
 
 from distboost.data.blocks import BinnedRows
 from distboost.data.memory import empty
-from distboost.rows.interface import Draw, RootQuestion, Splits
+from distboost.rows.messages import Draw, RootQuestion, Splits
 from distboost.runtime.block import Block, Traits
 from distboost.threads import Threads
 from distboost.weights.sampled import MAGNITUDES

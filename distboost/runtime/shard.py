@@ -12,7 +12,7 @@ import numpy as np
 from distboost.data.blocks import AnyRows
 from distboost.io.phases import Advance
 from distboost.kernels import random
-from distboost.rows.interface import (
+from distboost.rows.messages import (
     EMPTY_LOG,
     NO_SPLITS,
     Draw,

@@ -12,7 +12,7 @@ from distboost.kernels.gains import NO_CONTEXT, context_of
 from distboost.kernels.growing import Calls, Data, Growth, Memory, NodeRoom, growth_of
 from distboost.kernels.histogram import TILES_AT_ONCE, Target, tile_for
 from distboost.kernels.simd import padded_sums
-from distboost.rows.interface import BestSplits, GrownNodes, Root, Splits
+from distboost.rows.messages import BestSplits, GrownNodes, Root, Splits
 from distboost.rows.stored_bins import StoredBins
 from distboost.rows.summands import Summands, addresses, constant_apart, rows_of_tile, summation
 from distboost.rows.sums import Scale

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from distboost.kernels import simd
-from distboost.rows.interface import BestSplits, Expanded, Expansion, Root, Siblings
+from distboost.rows.messages import BestSplits, Expanded, Expansion, Root, Siblings
 
 
 class Windows:

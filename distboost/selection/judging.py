@@ -17,7 +17,7 @@ from distboost.estimators.evaluating import judge_of
 from distboost.estimators.parameters import CommonParameters, algorithm_of
 from distboost.evaluation.metrics import METRICS, Totals, chosen
 from distboost.evaluation.sums import DECISIONS, PIECE_NUMBERS, PIECE_ROWS, Judge, Places, Sums, merged
-from distboost.rows.interface import Step
+from distboost.rows.messages import Step
 from distboost.runtime.block import Block
 
 # The metrics that have a mean over folds.

@@ -31,7 +31,7 @@ from distboost.kernels.similarity import (
     SimilarityArrays,
 )
 from distboost.rows.block import BlockRows
-from distboost.rows.interface import Rows
+from distboost.rows.messages import Rows
 from distboost.rows.sums import Best, Reduced, Reduction, Scale, better
 from distboost.weights.codes import CodeWeights, ColumnSums
 

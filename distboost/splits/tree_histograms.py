@@ -13,7 +13,7 @@ from distboost.kernels import simd
 from distboost.kernels.categories import MIN_ROWS, ordering_of, set_words
 from distboost.kernels.gains import NO_CONTEXT, Gain, context_of
 from distboost.kernels.split_search import best_splits_by, subtract_features
-from distboost.rows.interface import BestSplits, Expanded, Expansion, Root
+from distboost.rows.messages import BestSplits, Expanded, Expansion, Root
 from distboost.threads import Threads
 
 LARGEST_POOL = 2**29  # bytes: the most that is allocated for histograms at once

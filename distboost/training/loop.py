@@ -13,7 +13,7 @@ from distboost.errors import LimitError
 from distboost.io.phases import SILENT, Phases
 from distboost.model.ensemble import Ensemble
 from distboost.model.learned import NO_WATCH, History, Progress, Watch
-from distboost.rows.interface import Losses, Rows, Step
+from distboost.rows.messages import Losses, Rows, Step
 from distboost.rows.row_metrics import RowMetric
 from distboost.training.separation import AsPublished, Continued
 from distboost.trees.grower import GrowthLimits, TreeGrower

@@ -14,7 +14,7 @@ from distboost.data.categories import listed
 from distboost.data.ingest import joined_edges
 from distboost.errors import DataError
 from distboost.model.learned import Learned, Watch
-from distboost.rows.interface import RowCounts
+from distboost.rows.messages import RowCounts
 from distboost.training.loop import Start
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from distboost.algorithms.base import SEPARATED, Algorithm, Round
-from distboost.rows.interface import Rows
+from distboost.rows.messages import Rows
 from distboost.trees.grower import TreeGrower
 
 

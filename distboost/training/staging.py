@@ -25,7 +25,7 @@ from distboost.io.storage import local_path
 from distboost.io.temporary import temporary_folder
 from distboost.io.text import megabytes
 from distboost.process import trim_heap
-from distboost.rows.interface import Rows
+from distboost.rows.messages import Rows
 from distboost.runtime.base import Layout, Runtime
 from distboost.training.memory_plan import MemoryPlan, excess_warning, plan_memory, while_reading
 from distboost.training.settings import Settings

@@ -14,7 +14,7 @@ from distboost.model.create import new_ensemble
 from distboost.model.ensemble import Ensemble
 from distboost.model.learned import History, Learned
 from distboost.process import single_blas
-from distboost.rows.interface import RowCounts, Rows
+from distboost.rows.messages import RowCounts, Rows
 from distboost.training.events import Beginning, told
 from distboost.training.loop import Schedule, Start, train
 from distboost.training.resumption import Resumption, data_digest

@@ -14,7 +14,7 @@ import numpy as np
 from distboost.kernels import random
 from distboost.kernels.categories import set_words
 from distboost.kernels.gains import Gain
-from distboost.rows.interface import (
+from distboost.rows.messages import (
     BestSplits,
     GrownNodes,
     Root,

@@ -9,7 +9,7 @@ import numpy as np
 from distboost.kernels import leaves, partition, stored_bins, update
 from distboost.kernels.row_lanes import COLUMN_LANES, MOST_LEAVES, bound_of
 from distboost.rows.block import BlockRows
-from distboost.rows.interface import NO_SETS
+from distboost.rows.messages import NO_SETS
 from distboost.rows.stored_bins import StoredBins
 
 MOST_GROUPS = 32  # of columns: to read more takes longer than to descend

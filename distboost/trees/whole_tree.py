@@ -6,7 +6,7 @@ import numpy as np
 
 from distboost.kernels import gains
 from distboost.kernels.signed_leaves import FLIP, KEEP, change_of, see_others
-from distboost.rows.interface import Siblings
+from distboost.rows.messages import Siblings
 from distboost.rows.sums import Statistic
 from distboost.trees.grower import Tree, TreeGrower
 

@@ -10,7 +10,7 @@ import numpy as np
 from distboost.kernels import sampling, simd
 from distboost.kernels.histogram import Target
 from distboost.rows.block import BlockRows
-from distboost.rows.interface import Draw
+from distboost.rows.messages import Draw
 from distboost.rows.summands import Summands, add_histograms
 from distboost.rows.sums import Reduction, Risk, Scale, Statistic
 

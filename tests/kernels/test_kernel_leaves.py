@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distboost.kernels.categories import SET_WORDS
-from distboost.rows.interface import NO_SETS, Splits
+from distboost.rows.messages import NO_SETS, Splits
 from distboost.runtime.block import Grown
 from distboost.trees import tree as trees
 from distboost.trees.tree import BinnedTree

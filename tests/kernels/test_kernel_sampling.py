@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from distboost.kernels import random, sampling
-from distboost.rows.interface import RowCounts
+from distboost.rows.messages import RowCounts
 from distboost.rows.sampling import sample_bits, threshold
 from distboost.rows.sums import Risk, narrow_bits
 from distboost.weights.margin import EXPONENTIAL, LOGISTIC, SOFTMAX, MarginWeights, Residuals

@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 
 from distboost.data.blocks import BinnedRows
 from distboost.kernels import gains
-from distboost.rows.interface import (
+from distboost.rows.messages import (
     NO_SPLITS,
     Expansion,
     HistogramQuestion,

@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 from distboost import registry
 from distboost.kernels import gains
 from distboost.model.create import new_ensemble
-from distboost.rows.interface import NO_SPLITS
+from distboost.rows.messages import NO_SPLITS
 from distboost.rows.sums import bits_to_lose
 from distboost.runtime.local import LocalRuntime
 from distboost.runtime.whole_trees import WholeTrees

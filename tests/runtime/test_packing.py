@@ -7,7 +7,7 @@ import pytest
 from distributed.protocol import Serialize
 from numpy.testing import assert_array_equal
 
-from distboost.rows.interface import BestSplits, Expanded
+from distboost.rows.messages import BestSplits, Expanded
 from distboost.runtime.cluster.relay import SMALL, packed, unpacked
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distboost.rows.interface import RowCounts
+from distboost.rows.messages import RowCounts
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.placement import distribute, excess, total
 

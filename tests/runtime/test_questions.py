@@ -12,7 +12,7 @@ import pytest
 from distributed.comm.core import CommClosedError
 from numpy.testing import assert_array_equal
 
-from distboost.rows.interface import BestSplits, Expanded
+from distboost.rows.messages import BestSplits, Expanded
 from distboost.rows.sums import Best, Reduced
 from distboost.runtime.cluster import questions
 from distboost.runtime.cluster.crew import Session, WorkerLostError

@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 import distboost
 from distboost import baselines
 from distboost.estimators import fitting
-from distboost.rows.interface import EMPTY_LOG
+from distboost.rows.messages import EMPTY_LOG
 from distboost.runtime.base import Allotment, readings
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.host import Host

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from distboost.kernels import gains
 from distboost.model.trees import TreeEnsemble
-from distboost.rows.interface import Root, Siblings, SplitRules, Splits
+from distboost.rows.messages import Root, Siblings, SplitRules, Splits
 from distboost.rows.sums import Best, Reduced
 from distboost.splits.tree_histograms import offsets_of
 from distboost.threads import Threads

@@ -22,7 +22,7 @@ from distboost.errors import StoreError
 from distboost.io import ahead
 from distboost.io.ahead import STEP, n_loaded
 from distboost.rows import stored_bins
-from distboost.rows.interface import NO_SPLITS, HistogramQuestion, RootQuestion, Splits
+from distboost.rows.messages import NO_SPLITS, HistogramQuestion, RootQuestion, Splits
 from distboost.rows.stored_bins import StoredBins
 from distboost.rows.sums import Scale
 from distboost.runtime import holdings

@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 
 from distboost.data.blocks import BinnedRows
 from distboost.rows import stored_bins
-from distboost.rows.interface import Splits
+from distboost.rows.messages import Splits
 from distboost.rows.stored_bins import StoredBins
 from distboost.rows.sums import Scale
 from distboost.runtime import gathered

@@ -8,7 +8,7 @@ import pytest
 import distboost
 from distboost import GDMCBoostClassifier, REBELClassifier, baselines
 from distboost.kernels import gains
-from distboost.rows.interface import Root, SplitRules
+from distboost.rows.messages import Root, SplitRules
 from distboost.runtime.base import Layout
 from distboost.runtime.cluster import owners
 from distboost.runtime.windows import Windows

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from distboost.kernels import gains
-from distboost.rows.interface import BestSplits
+from distboost.rows.messages import BestSplits
 from distboost.splits.tree_histograms import Histograms
 
 

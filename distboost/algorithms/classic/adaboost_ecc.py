@@ -33,7 +33,7 @@ from distboost.algorithms.tables import code_table_size, levels_of, side_table
 from distboost.errors import DataError
 from distboost.kernels import gains, random
 from distboost.kernels.gains import Gain
-from distboost.rows.interface import Losses, Rows
+from distboost.rows.messages import Losses, Rows
 from distboost.trees.grower import TreeGrower
 from distboost.weights.margin import MarginWeights, ProjectedResiduals
 

@@ -31,7 +31,7 @@ from distboost.algorithms.base import (
 from distboost.algorithms.constraints import StrOptions
 from distboost.kernels import gains
 from distboost.kernels.gains import Gain
-from distboost.rows.interface import Losses, Rows
+from distboost.rows.messages import Losses, Rows
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.codes import CodeSides, CodeWeights, OneAgainstAll, one_against_all
 

@@ -38,7 +38,7 @@ from distboost.algorithms.base import (
 from distboost.algorithms.constraints import Interval
 from distboost.kernels import gains
 from distboost.kernels.gains import Gain
-from distboost.rows.interface import Losses, Rows
+from distboost.rows.messages import Losses, Rows
 from distboost.trees.grower import TreeGrower
 from distboost.weights.response import (
     ClassSums,

@@ -29,7 +29,7 @@ from distboost.errors import LimitError
 from distboost.kernels import gains
 from distboost.kernels.elementary import tanh
 from distboost.kernels.gains import Gain
-from distboost.rows.interface import Losses, Rows
+from distboost.rows.messages import Losses, Rows
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.codes import CodeWeights, ColumnSides, ColumnSums, OneAgainstAll, exhaustive
 from distboost.weights.response import add_windows, is_precise, normalised

@@ -20,7 +20,7 @@ from distboost.algorithms.base import CONVERGED, Algorithm, Learner, Round, Soft
 from distboost.algorithms.constraints import Interval, StrOptions
 from distboost.kernels import gains
 from distboost.kernels.gains import Gain
-from distboost.rows.interface import Losses, Rows
+from distboost.rows.messages import Losses, Rows
 from distboost.trees.grower import TreeGrower
 from distboost.weights.margin import SOFTMAX, HitsAndMisses, MarginWeights, Residuals
 

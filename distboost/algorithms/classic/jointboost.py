@@ -19,7 +19,7 @@ import numpy as np
 from distboost.algorithms.base import Algorithm, Learner, NormalisedSigmoids, Round
 from distboost.kernels import gains
 from distboost.kernels.gains import NOISE, Gain
-from distboost.rows.interface import Losses, Rows
+from distboost.rows.messages import Losses, Rows
 from distboost.trees.grower import ROOT, TreeGrower
 from distboost.weights.codes import CodeSides, CodeWeights, OneAgainstAll
 

@@ -22,7 +22,7 @@ from distboost.algorithms.constraints import Interval
 from distboost.errors import LimitError
 from distboost.kernels import gains
 from distboost.kernels.gains import Gain
-from distboost.rows.interface import Losses, Rows
+from distboost.rows.messages import Losses, Rows
 from distboost.rows.sums import Statistic
 from distboost.trees.grower import TreeGrower
 from distboost.weights.softmax import PairCurvatures, SoftmaxWeights, WorkingResponses

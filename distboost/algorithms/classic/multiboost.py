@@ -22,7 +22,7 @@ from distboost.algorithms.base import CONVERGED, LARGEST_RATIO, LEARNING_RATE, R
 from distboost.algorithms.classic.corrective import TotallyCorrective, largest_change
 from distboost.algorithms.constraints import Interval
 from distboost.algorithms.large_margin import LargeMargin
-from distboost.rows.interface import Rows
+from distboost.rows.messages import Rows
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.corrective import CorrectiveSlopes, Stumps
 from distboost.weights.margin import EXPONENTIAL

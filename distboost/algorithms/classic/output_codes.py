@@ -21,7 +21,7 @@ from distboost.algorithms.classic.committees import Committees, check_columns
 from distboost.algorithms.constraints import StrOptions
 from distboost.errors import DataError
 from distboost.kernels import random
-from distboost.rows.interface import Rows, Step
+from distboost.rows.messages import Rows, Step
 from distboost.trees.grower import Tree
 from distboost.weights.codes import CodeWeights, all_pairs, exhaustive
 

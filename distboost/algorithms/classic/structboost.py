@@ -27,7 +27,7 @@ from distboost.algorithms.constraints import Interval
 from distboost.errors import DistboostError
 from distboost.kernels import gains
 from distboost.kernels.gains import Gain
-from distboost.rows.interface import Losses, Rows
+from distboost.rows.messages import Losses, Rows
 from distboost.trees.grower import TreeGrower
 from distboost.weights.corrective import Stumps
 from distboost.weights.hinge import CuttingPlanes, HingeLoss, MixedCuts

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from distboost.kernels import margin
-from distboost.rows.interface import Rows
+from distboost.rows.messages import Rows
 from distboost.rows.sums import spread
 from distboost.weights.margin import LineSides, MarginWeights
 from distboost.weights.softmax import SoftmaxSlopes

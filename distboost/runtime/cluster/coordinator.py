@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from distboost.io.phases import SILENT, Phases
-from distboost.rows.interface import (
+from distboost.rows.messages import (
     BestSplits,
     Expanded,
     Expansion,

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 from distboost.errors import ClusterError, StoreError, WorkerError
 from distboost.io.phases import SILENT, Advance, Phases
-from distboost.rows.interface import EMPTY_LOG
+from distboost.rows.messages import EMPTY_LOG
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.placement import distribute, excess
 

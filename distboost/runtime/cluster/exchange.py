@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from distboost.kernels.categories import set_words
-from distboost.rows.interface import Expanded, HistogramQuestion, UpdateQuestion
+from distboost.rows.messages import Expanded, HistogramQuestion, UpdateQuestion
 from distboost.rows.sums import Reduced
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.gathering import Gathering, GroupSums, OwnedPart, Piece, Sums

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from distboost.kernels import exchange, simd
-from distboost.rows.interface import Expanded, Expansion
+from distboost.rows.messages import Expanded, Expansion
 from distboost.splits.tree_histograms import TreeHistograms, offsets_of
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from distboost.data.blocks import AnyRows
 from distboost.process import trim_heap
-from distboost.rows.interface import (
+from distboost.rows.messages import (
     EMPTY_LOG,
     Expanded,
     Expansion,

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from distboost.rows.interface import (
+from distboost.rows.messages import (
     NO_SPLITS,
     BestSplits,
     Expanded,

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from distboost.rows.interface import RowCounts
+from distboost.rows.messages import RowCounts
 from distboost.rows.sums import ERROR_FACTOR
 from distboost.runtime.block import Block, Key
 

@@ -31,7 +31,7 @@ from enum import Enum, auto
 from functools import partial
 from typing import Any, NamedTuple
 
-from distboost.rows.interface import Expanded, HistogramQuestion, UpdateQuestion
+from distboost.rows.messages import Expanded, HistogramQuestion, UpdateQuestion
 from distboost.runtime.cluster.exchange import Attempt, Bundle, Contribution, Exchange, Reply
 from distboost.runtime.cluster.gathering import Piece
 

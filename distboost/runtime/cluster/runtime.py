@@ -11,7 +11,7 @@ from distboost.errors import ClusterError
 from distboost.io.options import options_in_force
 from distboost.io.phases import SILENT, Phases
 from distboost.io.storage import exists
-from distboost.rows.interface import Rows
+from distboost.rows.messages import Rows
 from distboost.runtime.base import Allotment, Layout, peak_bytes, readings
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.coordinator import DistributedRows

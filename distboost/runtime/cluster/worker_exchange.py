@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 from distributed import Worker
 from distributed.comm.core import CommClosedError
 
-from distboost.rows.interface import HistogramQuestion, UpdateQuestion
+from distboost.rows.messages import HistogramQuestion, UpdateQuestion
 from distboost.runtime.cluster.exchange import Attempt, Exchange, Reply
 from distboost.runtime.cluster.gathering import Piece
 from distboost.runtime.cluster.reduce_to_owners import Actions, Compute, ReduceToOwners, Send, Settle

@@ -10,7 +10,7 @@ import numpy as np
 
 from distboost.data.blocks import AnyRows
 from distboost.io.ahead import load_file_ahead
-from distboost.rows.interface import Draw, Splits
+from distboost.rows.messages import Draw, Splits
 from distboost.rows.stored_bins import StoredBins
 from distboost.runtime.block import Block, Grown, Traits
 from distboost.runtime.streaming.scratch import FileRegion, Scratch

@@ -1,6 +1,6 @@
-"""The algorithm's interface to the training data: sums over rows and best splits, but no rows and no histograms.
+"""The algorithm's interface to the training data, `Rows`: sums and best splits, but no rows and no histograms. And its messages.
 
-Its messages between the coordinator and the shards are small values, the same for every runtime.
+These go between the coordinator and the shards: small values, the same for every runtime.
 """
 
 from __future__ import annotations
