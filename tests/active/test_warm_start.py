@@ -10,7 +10,7 @@ import pytest
 from distboost import GAMBLEClassifier, GDMCBoostClassifier, REBELClassifier
 from distboost.active import committee as committee_module
 from distboost.active import pool_search as search
-from distboost.active.score_cache import CachedScores
+from distboost.active.pool_search import CachedScores
 from distboost.baselines import GradBoostClassifier, MultiBoostClassifier
 from distboost.errors import DataError, StoreError
 from distboost.estimators.factory import estimator
@@ -171,7 +171,7 @@ def test_a_query_that_fails_loses_no_scores(problem, scratch, small_blocks, monk
             raise StoreError("the disk is full")
         write(*arguments)
 
-    monkeypatch.setattr("distboost.active.score_cache.write_array", full)
+    monkeypatch.setattr("distboost.active.pool_search.write_array", full)
     with pytest.raises(StoreError, match="the disk is full"):
         found.query()
     assert len(found.asked_) == 0

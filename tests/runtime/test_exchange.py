@@ -39,7 +39,7 @@ from distboost.runtime.cluster.reduce_to_owners import (
     Settle,
     SupersededError,
 )
-from distboost.runtime.cluster.worker_exchange import WorkerExchange
+from distboost.runtime.cluster.worker_session import WorkerExchange
 from distboost.runtime.shard import Shard
 from distboost.threads import Threads
 from distboost.weights.margin import MarginWeights, Residuals

@@ -11,7 +11,7 @@ from distboost.kernels import gains
 from distboost.rows.messages import Root, SplitRules
 from distboost.runtime.base import Layout
 from distboost.runtime.cluster import owners
-from distboost.runtime.windows import Windows
+from distboost.runtime.coordinated import Windows
 from distboost.training import staging
 from distboost.weights.margin import MarginWeights, Residuals
 

@@ -7,27 +7,123 @@ session holds rows as long as the client keeps the task's future, and answers qu
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 from distributed import Worker, WorkerPlugin, get_worker
+from distributed.comm.core import CommClosedError
 from distributed.utils import sync
 
 from distboost.data.inventory import Probe
 from distboost.errors import DistboostError, StoreError, WorkerError
 from distboost.process import end_promptly
+from distboost.rows.messages import HistogramQuestion, UpdateQuestion
 from distboost.runtime.base import Allotment, Layout
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.compilation import report_compilation
 from distboost.runtime.cluster.crew import WorkerLostError
+from distboost.runtime.cluster.exchange import Attempt, Exchange, Reply
+from distboost.runtime.cluster.gathering import Piece
 from distboost.runtime.cluster.host import Host
-from distboost.runtime.cluster.reduce_to_owners import SupersededError
+from distboost.runtime.cluster.reduce_to_owners import (
+    Actions,
+    Compute,
+    ReduceToOwners,
+    Send,
+    Settle,
+    SupersededError,
+)
 from distboost.runtime.cluster.relay import Peer, UnansweredError, forwarder, gathered, packed, unpacked
-from distboost.runtime.cluster.worker_exchange import WorkerExchange, sender
+
+log = logging.getLogger("distboost")
+
+
+class WorkerExchange:
+    """Runs a session's part in the exchange. Nothing here holds a thread while it waits for another worker.
+
+    Parameters
+    ----------
+    exchange : Exchange
+    pool : Executor
+        The threads that compute.
+    send : callable
+        send(peer, piece) sends a piece and waits until it was added.
+    """
+
+    def __init__(self, exchange: Exchange, pool: Executor, send: Callable[[Peer, Piece], Awaitable[None]]):
+        self._protocol, self._pool, self._send = ReduceToOwners(exchange), pool, send
+        self._working: dict[asyncio.Task[None], Attempt] = {}
+
+    async def expand(self, question: HistogramQuestion | UpdateQuestion, attempt: Attempt) -> Reply:
+        """Take part in an attempt, which ends all earlier ones."""
+        reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._do(self._protocol.ask(question, attempt, reply))
+        try:
+            return await reply
+        finally:
+            self._do(self._protocol.stop(reply))
+            for task in [task for task, of in self._working.items() if of is attempt]:
+                task.cancel()
+
+    async def receive(self, piece: Piece) -> None:
+        """Add a piece that another worker sends, once its attempt has begun."""
+        added: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._do(self._protocol.arrive(piece, added))
+        await added
+
+    def cancel(self) -> None:
+        """End the attempt that is under way."""
+        self._do(self._protocol.stop())
+
+    def _do(self, actions: Actions) -> None:
+        for action in actions:
+            if not isinstance(action, Settle):
+                task = asyncio.ensure_future(self._work(action))
+                self._working[task] = action.attempt
+                task.add_done_callback(self._working.pop)
+            elif not action.to.done():  # else it was cancelled
+                if action.error is None:
+                    action.to.set_result(action.value)
+                else:
+                    action.to.set_exception(action.error)
+
+    async def _work(self, action: Compute | Send) -> None:
+        try:
+            if isinstance(action, Compute):
+                call = asyncio.get_running_loop().run_in_executor(
+                    self._pool, action.function, *action.arguments
+                )
+                actions = self._protocol.done(action, await call)
+            else:
+                async with asyncio.timeout(action.attempt.timeout):
+                    await self._send(action.attempt.peers[action.session], action.piece)
+                actions = self._protocol.done(action)
+        except Exception as error:  # noqa: BLE001 (it ends the attempt)
+            if isinstance(action, Send) and isinstance(error, OSError | CommClosedError | TimeoutError):
+                log.info("session %d cannot be reached: %r", action.session, error)
+                actions = self._protocol.unreachable(action)
+            else:
+                actions = self._protocol.failed(action, error)
+        self._do(actions)
+
+
+def sender(worker: Worker, handler: str) -> Callable[[Peer, Piece], Awaitable[None]]:
+    """Return a function that sends a piece from a worker to another one's session."""
+
+    async def send(peer: Peer, piece: Piece) -> None:
+        reply = await getattr(worker.rpc(peer.address), handler)(
+            session=peer.session, token=peer.token, method="receive", arguments=packed([piece])
+        )
+        if reply is None or "value" not in reply:
+            raise CommClosedError(f"{peer.session} is closed")
+
+    return send
+
 
 HANDLER = "distboost"
 
