@@ -11,12 +11,12 @@ __version__ = "0.2.0"
 # `distboost --help` does not need.
 _PLACES = {
     "Algorithm": "algorithms.base",
-    "Calibration": "model.calibration",
+    "Calibration": "model.learned",
     "CrossValidation": "selection.validation",
     "Evaluation": "evaluation.metrics",
     "EventLog": "training.events",
     "MemoryPlan": "training.memory_plan",
-    "Progress": "model.history",
+    "Progress": "model.learned",
     "SearchResult": "selection.search",
     "TrainingRecord": "training.record",
     "bin": "training.binning",
