@@ -11,6 +11,7 @@ import numpy as np
 
 from distboost.data.blocks import BinnedSet, Result
 from distboost.io.phases import SILENT, Phases
+from distboost.kernels.histogram import TILES_AT_ONCE
 from distboost.rows.messages import (
     BestSplits,
     Expanded,
@@ -32,6 +33,7 @@ from distboost.splits.tree_histograms import TreeHistograms, offsets_of
 from distboost.threads import Threads, available_cores
 
 ONE_THREAD = Threads(1)
+FEW = 4  # times as many features as a tree takes: then its parts have these features only
 
 
 class LocalPart:
@@ -71,7 +73,7 @@ class LocalTree:
     def __init__(self, n_bins: np.ndarray, categorical: np.ndarray, n_classes: int, threads: Threads):
         self._n_bins, self._categorical = n_bins, categorical
         self._n_classes, self._threads = n_classes, threads
-        self._n_channels = 0
+        self._n_channels, self._divided = 0, np.empty(0, np.int64)  # what the parts are for
         self.parts: list[LocalPart] = []
         self._growing: list[LocalPart] = []  # those with features of the tree
 
@@ -91,17 +93,17 @@ class LocalTree:
         return self._growing
 
     def _divide(self, root: Root, features: np.ndarray) -> None:
-        """Divide the features into parts, unless they are divided for histograms of this size already."""
+        """Divide the features into parts, unless they are divided for histograms of this size already.
+
+        Windows, and trees with few of many features, have parts of their own: rows are visited less often, in less memory.
+        """
         assert root.statistic is not None
         n_channels = root.statistic.n_sums(self._n_classes) + 1 + (root.weight_factor > 0)
-        if root.is_window:
-            self._n_channels = 0
-        elif n_channels == self._n_channels:
-            return
-        else:
-            self._n_channels = n_channels
-        if not root.is_window:
+        if not (root.is_window or self._takes_few(features, n_channels)):
             features = np.arange(len(self._n_bins))
+            if n_channels == self._n_channels and len(self._divided) == len(features):
+                return
+        self._n_channels, self._divided = n_channels, features
         offsets, n_threads = offsets_of(self._n_bins, features), self._threads.n
         n_tiles = tiles_of(features, offsets, n_channels)
         # With few tiles, threads share the rows of all features (see `SharedPart`), and then the search.
@@ -116,6 +118,20 @@ class LocalTree:
             )
             for own in groups
         ]
+
+    def _takes_few(self, features: np.ndarray, n_channels: int) -> bool:
+        """Whether a tree takes few of so many features that their sums fill many tiles."""
+        everything = np.arange(len(self._n_bins))
+        if FEW * len(features) > len(everything):
+            return False
+        return tiles_of(everything, offsets_of(self._n_bins, everything), n_channels) > TILES_AT_ONCE
+
+    def _takes_few(self, features: np.ndarray, n_channels: int) -> bool:
+        """Whether a tree takes few of so many features that their sums fill many tiles."""
+        everything = np.arange(len(self._n_bins))
+        if FEW * len(features) > len(everything):
+            return False
+        return tiles_of(everything, offsets_of(self._n_bins, everything), n_channels) > TILES_AT_ONCE
 
     def expanded(self) -> Expanded:
         """Return the answer to the last expansion, over all features."""

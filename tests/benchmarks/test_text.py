@@ -17,12 +17,12 @@ def test_tables_have_all_classes_in_both_parts(name):
 
 
 def test_the_order_of_words_is_learned():
-    accuracy, seconds = measured(TABLES["phrases"](800), "distboost")
+    accuracy, seconds = measured(TABLES["phrases"](800), "defaults")
     assert accuracy > 0.9
     assert seconds > 0
 
 
 def test_a_line_of_the_table():
-    found = CliRunner().invoke(main, ["--data", "5 topics", "--model", "distboost", "--rows", "300"])
+    found = CliRunner().invoke(main, ["--data", "5 topics", "--model", "defaults", "--rows", "300"])
     assert found.exit_code == 0
     assert found.output.splitlines()[-1].startswith("| 5 topics | ")
