@@ -99,23 +99,21 @@ def test_verdicts(small, tmp_path):
         fault("return 2", "return (2"): CAUGHT,  # not even imported
         fault("x / 2", "x / 3"): SURVIVED,
         fault("x / 2", "x // 2", "-k", "half"): NOT_JUDGED,  # there is no such test
+        fault("2 * x", "__import__('time').sleep(60)"): OUT_OF_TIME,
     }
-    mutants = Mutants(small, tmp_path / "copies")
+    mutants = Mutants(small, tmp_path / "copies", limit=5)
     assert list(mutants.judged(list(faults), jobs=2, seconds=0)) == []
     verdicts = list(mutants.judged(list(faults), jobs=2))
     assert {verdict.fault: verdict.state for verdict in verdicts} == faults
     caught = next(verdict for verdict in verdicts if "3 * x" in verdict.fault.name)
     assert caught.by == "tests/test_module.py::test_double"
-    assert (small / "module.py").read_text() == source
-    assert sorted(path.name for path in (tmp_path / "copies").iterdir()) == ["base", "control"]
-    copies = [folder / "tests" / "test_module.py" for folder in (mutants.base, mutants.control)]
-    right = copies[0].read_text()
-    for tests in copies:
-        tests.write_text("def test_double():\n    assert False\n")  # without the fault, too
-    assert mutants.verdict(0, fault("2 * x", "2 * x + 0")).state == NOT_JUDGED
-    copies[0].write_text(right)
-    mutants.limit = 0.5
-    assert mutants.verdict(0, fault("2 * x", "__import__('time').sleep(60)")).state == OUT_OF_TIME
+    slow = next(verdict for verdict in verdicts if verdict.state == OUT_OF_TIME)
+    assert slow.by == "no test failed within 5 s: tests/test_module.py::test_double"
+    assert (small / "module.py").read_text() == source == (mutants.base / "module.py").read_text()
+    assert [path.name for path in (tmp_path / "copies").iterdir()] == ["base"]
+    (mutants.base / "tests" / "test_module.py").write_text("def test_double():\n    assert False\n")  # without the fault, too
+    mutants = Mutants(mutants.base, tmp_path / "others")
+    assert [verdict.state for verdict in mutants.judged([fault("x / 2", "x / 3")], jobs=1)] == [NOT_JUDGED]
 
 
 def test_the_fault_of_a_function_is_in_it(small):

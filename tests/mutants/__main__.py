@@ -77,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
         "--minutes", type=float, default=math.inf, metavar="M", help="begin no fault after M minutes"
     )
     parser.add_argument(
-        "--limit", type=float, default=600, metavar="SECONDS", help="for the tests of a fault (default: 600)"
+        "--limit", type=float, default=60, metavar="SECONDS", help="for the tests of a fault (default: 60)"
     )
     return parser
 

@@ -41,7 +41,8 @@ class Fault:
     promise: str | None = None
 
     def apply(self, root: Path) -> None:
-        """Makes the fault in the tree at `root`."""
+        """Makes the fault in the tree at `root`, whose files may be links."""
+        (root / self.file).unlink()
         (root / self.file).write_text(self.new)
 
 

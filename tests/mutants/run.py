@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import tempfile
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.mutants.faults import Fault
+from tests.mutants.faults import HERE, Fault
 
 # What no test reads. Folders named __pycache__ are copied: the machine code of kernels lies there, and is used where neither
 # the kernel's file nor any that it may call is changed.
@@ -26,6 +25,9 @@ LEFT_OUT = (
 )  # fmt: skip
 
 CAUGHT, SURVIVED, OUT_OF_TIME, NOT_JUDGED = "caught", "survived", "out of time", "not judged"
+OPTIONS = (
+    "-v", "-p", "no:cacheprovider", "-m", "not soak", "--tb=line", "-W", "ignore::pytest.PytestAssertRewriteWarning"
+)  # fmt: skip
 PASSED, FAILED, INTERRUPTED = 0, 1, 2  # exit codes of pytest
 
 
@@ -40,7 +42,7 @@ class Tests(NamedTuple):
     def failed(self) -> str:
         """The first test that failed, or what went wrong."""
         found = re.search(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", self.output, re.M)
-        last = self.output.strip().rpartition("\n")[2]
+        last = self.output.strip("= \n").rpartition("\n")[2]
         return found[1] if found else last
 
 
@@ -66,88 +68,69 @@ class Mutants:
         Seconds that the tests of one fault may take.
     """
 
-    def __init__(self, root: Path, folder: Path, limit: float = 600.0):
+    def __init__(self, root: Path, folder: Path, limit: float = 60.0):
         self.root, self.folder, self.limit = root, folder, limit
         self.base = folder / "base"
-        self._running: set[subprocess.Popen] = set()
+        self._own = threading.local()  # each job's process that runs pytest
+        self._processes: list[subprocess.Popen] = []
+        self._passed: set[str] = set()  # tests, without a fault
         shutil.copytree(root, self.base, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
-        # Without a fault, for tests that have failed with one: what they write there must not be copied.
-        self.control = folder / "control"
-        shutil.copytree(self.base, self.control, symlinks=True)
 
     def judged(self, faults: list[Fault], jobs: int, seconds: float = math.inf) -> Iterator[Verdict]:
         """The verdicts, as they come; after so many seconds, no fault is begun."""
         end = time.monotonic() + seconds
 
         def judge(number: int, fault: Fault) -> Verdict | None:
-            return self.verdict(number, fault) if time.monotonic() < end else None
+            return self._verdict(number, fault) if time.monotonic() < end else None
 
-        with ThreadPoolExecutor(jobs) as pool:
+        with ThreadPoolExecutor(jobs, initializer=self._start) as pool:
             futures = [pool.submit(judge, number, fault) for number, fault in enumerate(faults)]
             try:
                 for future in as_completed(futures):
                     verdict = future.result()
                     if verdict is not None:
                         yield verdict
-            finally:
-                self._end_all(pool)
+            finally:  # after an interrupt, nobody waits for what runs
+                pool.shutdown(wait=False, cancel_futures=True)
+                for process in self._processes:
+                    process.terminate()
+                    process.communicate()
 
-    def _end_all(self, pool: ThreadPoolExecutor) -> None:
-        """Ends what runs: after an interrupt, nobody waits for it."""
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in [*self._running]:
-            _end(process)
-
-    def verdict(self, number: int, fault: Fault) -> Verdict:
-        """Makes one fault in a copy, and runs its tests there."""
-        copy = self.folder / f"{number}"
-        shutil.copytree(self.base, copy, symlinks=True)
-        try:
-            fault.apply(copy)
-            done = self.tests(copy, ("-x", *fault.tests))
-        finally:
-            shutil.rmtree(copy, ignore_errors=True)
-        if done.code is None:
-            return Verdict(fault, OUT_OF_TIME, done.seconds, f"no verdict within {self.limit:.0f} s")
-        # INTERRUPTED: the tests cannot even be collected.
-        if done.code in (FAILED, INTERRUPTED) or done.code < 0:
-            if "::" in done.failed and self.tests(self.control, (done.failed,)).code != PASSED:
-                return Verdict(fault, NOT_JUDGED, done.seconds, f"fails without the fault: {done.failed}")
-            return Verdict(fault, CAUGHT, done.seconds, done.failed)
-        state = SURVIVED if done.code == PASSED else NOT_JUDGED
-        return Verdict(fault, state, done.seconds, done.failed)
-
-    def tests(self, copy: Path, arguments: Iterable[str], limit: float | None = None) -> Tests:
-        """Runs pytest in a copy."""
-        scratch = Path(tempfile.mkdtemp(prefix="scratch-", dir=copy))
-        environment = {**os.environ, "PYTHONPATH": str(copy), "TMPDIR": str(scratch), "COLUMNS": "200"}
+    def _start(self) -> None:
+        environment = {**os.environ, "COLUMNS": "200"}
         # Python would take a faulty file that is as long and as old as the right one for the same.
         environment["PYTHONDONTWRITEBYTECODE"] = "1"
         environment.pop("NUMBA_CACHE_DIR", None)  # beside the sources, each copy has a cache of its own
-        command = [
-            sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not soak", "--tb=line", *arguments
-        ]  # fmt: skip
-        started = time.monotonic()
-        process = subprocess.Popen(
-            command, cwd=copy, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            errors="replace", start_new_session=True,
+        self._own.process = subprocess.Popen(
+            [sys.executable, HERE / "forks.py"], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )  # fmt: skip
-        self._running.add(process)
-        code: int | None
+        self._processes.append(self._own.process)
+
+    def _verdict(self, number: int, fault: Fault) -> Verdict:
+        """Makes one fault, and runs its tests."""
+        done = self._tests(f"{number}", ("-x", *fault.tests), fault)
+        if done.code is None:
+            state, by = OUT_OF_TIME, f"no test failed within {self.limit:g} s: {done.failed}"
+        # INTERRUPTED: the tests cannot even be collected.
+        elif done.code in (FAILED, INTERRUPTED) or done.code < 0:
+            state, by = CAUGHT, done.failed
+            if "::" in by and by not in self._passed:
+                if self._tests(f"{number}-control", (by,)).code == PASSED:
+                    self._passed.add(by)
+                else:
+                    state, by = NOT_JUDGED, f"fails without the fault: {by}"
+        else:
+            state, by = SURVIVED if done.code == PASSED else NOT_JUDGED, done.failed
+        return Verdict(fault, state, done.seconds, by)
+
+    def _tests(self, name: str, arguments: Iterable[str], fault: Fault | None = None) -> Tests:
+        """Runs pytest in a copy. Files that are not changed are links: whatever writes to them (caches) replaces them."""
+        copy = self.folder / name
+        shutil.copytree(self.base, copy, symlinks=True, copy_function=os.link)
         try:
-            output, _ = process.communicate(timeout=self.limit if limit is None else limit)
-            code = process.returncode
-        except subprocess.TimeoutExpired:
-            _end(process)
-            output, code = process.communicate()[0], None
+            if fault is not None:
+                fault.apply(copy)
+            print(json.dumps([str(copy), self.limit, [*OPTIONS, *arguments]]), file=self._own.process.stdin, flush=True)
+            return Tests(*json.loads(self._own.process.stdout.readline()))
         finally:
-            _end(process)
-            self._running.discard(process)
-            shutil.rmtree(scratch, ignore_errors=True)  # a copy must not have the sockets that tests leave
-        return Tests(code, time.monotonic() - started, output)
-
-
-def _end(process: subprocess.Popen) -> None:
-    """Ends whatever is left of a run: tests start processes of their own."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+            shutil.rmtree(copy, ignore_errors=True)
