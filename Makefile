@@ -73,7 +73,9 @@ build/keel: | $(RUN)
 bench-categories: $(VENV)/.with-bench build/keel  ## compare categories with encodings and LightGBM
 	$(RUN) -m tests.benchmarks.categories
 
+mutants: export PYTHONDONTWRITEBYTECODE =
 mutants: $(VENV)/.with-test  ## put faults into a copy of the code: a test must fail for each
+	@$(RUN) -m tests.compile_kernels  # as above: copies have links to what is compiled
 	$(RUN) -m tests.mutants --drawn 110 --minutes 20 $(if $(SINCE),--since $(SINCE))
 
 # Installs onnxruntime, treelite and shap.

@@ -111,7 +111,9 @@ def test_verdicts(small, tmp_path):
     assert slow.by == "no test failed within 5 s: tests/test_module.py::test_double"
     assert (small / "module.py").read_text() == source == (mutants.base / "module.py").read_text()
     assert [path.name for path in (tmp_path / "copies").iterdir()] == ["base"]
-    (mutants.base / "tests" / "test_module.py").write_text("def test_double():\n    assert False\n")  # without the fault, too
+    (mutants.base / "tests" / "test_module.py").write_text(
+        "def test_double():\n    assert False\n"
+    )  # without the fault, too
     mutants = Mutants(mutants.base, tmp_path / "others")
     assert [verdict.state for verdict in mutants.judged([fault("x / 2", "x / 3")], jobs=1)] == [NOT_JUDGED]
 

@@ -1,6 +1,7 @@
 """Runs pytest in forks of this process, which has imported the libraries: pytest begins in a second instead of seven.
 
-Each line of its input is a folder, a limit of seconds and the arguments of pytest; it answers by the exit code, the seconds and the output.
+Each line of its input is a folder, a limit of seconds and the arguments of pytest; each of its output the exit code, the seconds
+and what pytest has printed.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ def pytest_collection_modifyitems(items):
 def run(folder: str, limit: float, arguments: list[str]) -> tuple[int | None, float, str]:
     """Runs pytest in a folder; the code is None if it was ended at the limit."""
     started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="scratch-", dir=folder) as scratch, tempfile.TemporaryFile() as output:
+    with (
+        tempfile.TemporaryDirectory(prefix="scratch-", dir=folder) as scratch,
+        tempfile.TemporaryFile() as output,
+    ):
         process = os.fork()
         if not process:
             os.setsid()

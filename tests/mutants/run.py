@@ -42,7 +42,7 @@ class Tests(NamedTuple):
     def failed(self) -> str:
         """The first test that failed, or what went wrong."""
         found = re.search(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", self.output, re.M)
-        last = self.output.strip("= \n").rpartition("\n")[2]
+        last = self.output.strip().rpartition("\n")[2].strip("= ")
         return found[1] if found else last
 
 
@@ -130,7 +130,11 @@ class Mutants:
         try:
             if fault is not None:
                 fault.apply(copy)
-            print(json.dumps([str(copy), self.limit, [*OPTIONS, *arguments]]), file=self._own.process.stdin, flush=True)
+            print(
+                json.dumps([str(copy), self.limit, [*OPTIONS, *arguments]]),
+                file=self._own.process.stdin,
+                flush=True,
+            )
             return Tests(*json.loads(self._own.process.stdout.readline()))
         finally:
             shutil.rmtree(copy, ignore_errors=True)

@@ -149,6 +149,32 @@ def arguments_for(file: str) -> tuple[str, ...]:
     return tuple(shlex.split(folders[place]))
 
 
+def _first_what_names_it(root: Path, arguments: Iterable[str], names: set[str]) -> tuple[str, ...]:
+    """The files of these tests: first those that have the most of the names, then as they are."""
+    places = [root / place for place in arguments]
+    files = [
+        file for place in places for file in (sorted(place.rglob("test_*.py")) if place.is_dir() else [place])
+    ]
+
+    def named(file: Path) -> int:
+        return len(
+            names.intersection(re.findall(r"\w+", f"{file.stem.replace('_', ' ')} {file.read_text()}"))
+        )
+
+    return tuple(
+        file.relative_to(root).as_posix() for file in sorted(dict.fromkeys(files), key=named, reverse=True)
+    )
+
+
+def _names_around(source: bytes, change: Change) -> set[str]:
+    return {
+        node.name
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and node.lineno <= _line(source, change) <= node.end_lineno
+    }
+
+
 def lines_of(source: bytes, name: str) -> range:
     """The lines of a function, by its name and the names around it, such as "Tally.finish"; raises LookupError without it."""
     body: list[ast.stmt] = ast.parse(source).body
@@ -191,7 +217,8 @@ def drawn(root: Path, seed: int, n: int, files: Iterable[str] | None = None) -> 
     for _ in range(min(n, sum(map(len, places.values())))):
         kind = chooser.choice(sorted(kind for kind, found in places.items() if found))
         file, change = places[kind].pop(chooser.randrange(len(places[kind])))
-        yield _fault(file, sources[file], change, arguments_for(file))
+        names = {Path(file).stem, *_names_around(sources[file], change)}
+        yield _fault(file, sources[file], change, _first_what_names_it(root, arguments_for(file), names))
 
 
 def _line(source: bytes, change: Change) -> int:
