@@ -28,7 +28,7 @@ IDLE = {
 }
 os.environ.update({f"DASK_DISTRIBUTED__{name}": value for name, value in IDLE.items()})
 
-import dask  # noqa: E402
+import dask.config  # noqa: E402
 from distributed import Client, LocalCluster  # noqa: E402
 from distributed.utils import get_mp_context  # noqa: E402
 
@@ -37,6 +37,7 @@ from distboost.io import temporary  # noqa: E402
 from distboost.process import leave_sigterm  # noqa: E402
 from tests.pairs import in_pairs  # noqa: E402
 
+dask.config.refresh()  # where Dask was imported before
 # Workers are forked from a process that has imported and loaded all they need: that of the tests would be copied with its
 # threads, and one started from nothing takes seconds. (Commands that tests start, `dask worker` among them, start as ever.)
 dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})

@@ -15,6 +15,7 @@ import tempfile
 import time
 from contextlib import suppress
 from importlib import import_module
+from typing import NoReturn
 
 import pytest.__main__
 
@@ -43,19 +44,10 @@ def run(folder: str, limit: float, arguments: list[str]) -> tuple[int | None, fl
     ):
         process = os.fork()
         if not process:
-            os.setsid()
-            for stream in (1, 2):
-                os.dup2(output.fileno(), stream)
-            os.chdir(folder)
-            os.environ.update(PYTHONPATH=folder, TMPDIR=scratch)
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            tempfile.tempdir = None
-            sys.path[0] = folder
-            sys.argv = ["pytest", *arguments]
-            plugin, sys.modules["__main__"] = sys.modules["__main__"], pytest.__main__
-            code = pytest.main(arguments, [plugin])
-            sys.stdout.flush()
-            os._exit(code)
+            try:
+                _become(folder, scratch, output.fileno(), arguments)
+            finally:
+                os._exit(pytest.ExitCode.INTERNAL_ERROR)
         try:
             done = status = 0
             while not done and time.monotonic() - started < limit:
@@ -69,6 +61,23 @@ def run(folder: str, limit: float, arguments: list[str]) -> tuple[int | None, fl
         output.seek(0)
         text = output.read().decode(errors="replace")
     return os.waitstatus_to_exitcode(status) if done else None, time.monotonic() - started, text
+
+
+def _become(folder: str, scratch: str, output: int, arguments: list[str]) -> NoReturn:
+    """Goes on as `python -m pytest` in a folder."""
+    os.setsid()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for number, stream in enumerate((os.open(os.devnull, os.O_RDONLY), output, output)):
+        os.dup2(stream, number)
+    os.chdir(folder)
+    os.environ.update(PYTHONPATH=folder, TMPDIR=scratch)
+    tempfile.tempdir = None
+    sys.path[0] = folder
+    sys.argv = [pytest.__main__.__file__, *arguments]
+    plugin, sys.modules["__main__"] = sys.modules["__main__"], pytest.__main__
+    code = pytest.main(arguments, [plugin])
+    sys.stdout.flush()
+    os._exit(code)
 
 
 def main() -> None:

@@ -102,7 +102,8 @@ class Mutants:
         environment["PYTHONDONTWRITEBYTECODE"] = "1"
         environment.pop("NUMBA_CACHE_DIR", None)  # beside the sources, each copy has a cache of its own
         self._own.process = subprocess.Popen(
-            [sys.executable, HERE / "forks.py"], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, HERE / "forks.py"], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            start_new_session=True,
         )  # fmt: skip
         self._processes.append(self._own.process)
 
