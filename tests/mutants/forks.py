@@ -13,6 +13,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections import Counter
 from contextlib import suppress
 from importlib import import_module
 from typing import NoReturn
@@ -29,8 +30,13 @@ LIBRARIES = (
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items):
-    """Keep the order of the arguments: this module is a plugin."""
-    places = {item: number for number, item in enumerate(items)}
+    """Keep the order of the files, and take one case of each of their tests before a second: this module is a plugin."""
+    files = [*dict.fromkeys(item.path for item in items)]
+    cases, places = Counter(), {}
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        places[item] = files.index(item.path), cases[test]
+        cases[test] += 1
     yield
     items.sort(key=places.get)
 

@@ -149,30 +149,29 @@ def arguments_for(file: str) -> tuple[str, ...]:
     return tuple(shlex.split(folders[place]))
 
 
-def _first_what_names_it(root: Path, arguments: Iterable[str], names: set[str]) -> tuple[str, ...]:
-    """The files of these tests: first those that have the most of the names, then as they are."""
-    places = [root / place for place in arguments]
-    files = [
-        file for place in places for file in (sorted(place.rglob("test_*.py")) if place.is_dir() else [place])
-    ]
-
-    def named(file: Path) -> int:
-        return len(
-            names.intersection(re.findall(r"\w+", f"{file.stem.replace('_', ' ')} {file.read_text()}"))
-        )
-
-    return tuple(
-        file.relative_to(root).as_posix() for file in sorted(dict.fromkeys(files), key=named, reverse=True)
-    )
-
-
-def _names_around(source: bytes, change: Change) -> set[str]:
-    return {
+def _tests(root: Path, file: str, source: bytes, change: Change) -> tuple[str, ...]:
+    """Examples in the file itself; then the files of its tests, those first that name it, or what is around the change."""
+    names = {Path(file).stem} | {
         node.name
         for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         and node.lineno <= _line(source, change) <= node.end_lineno
     }
+
+    def named(path: Path) -> int:
+        return len(
+            names.intersection(re.findall(r"\w+", f"{path.stem.replace('_', ' ')} {path.read_text()}"))
+        )
+
+    folders, files = [], []
+    for path in (root / place for place in arguments_for(file)):
+        (folders if path.is_dir() else files).append(path)
+    for folder in folders:
+        files += sorted(folder.rglob("test_*.py"))
+    paths = sorted(dict.fromkeys(files), key=named, reverse=True)
+    module = ".".join(Path(file).with_suffix("").parts)
+    examples = [f"tests/test_docstrings.py::test_examples_run[{module}]"] if b">>> " in source else []
+    return (*examples, *(path.relative_to(root).as_posix() for path in paths))
 
 
 def lines_of(source: bytes, name: str) -> range:
@@ -217,8 +216,7 @@ def drawn(root: Path, seed: int, n: int, files: Iterable[str] | None = None) -> 
     for _ in range(min(n, sum(map(len, places.values())))):
         kind = chooser.choice(sorted(kind for kind, found in places.items() if found))
         file, change = places[kind].pop(chooser.randrange(len(places[kind])))
-        names = {Path(file).stem, *_names_around(sources[file], change)}
-        yield _fault(file, sources[file], change, _first_what_names_it(root, arguments_for(file), names))
+        yield _fault(file, sources[file], change, _tests(root, file, sources[file], change))
 
 
 def _line(source: bytes, change: Change) -> int:
