@@ -79,6 +79,7 @@ def small(tmp_path, monkeypatch):
     (root / "tests" / "test_module.py").write_text(
         "from module import double\n\ndef test_double():\n    assert double(3) == 6\n"
     )
+    (root / "tests" / "conftest.py").write_text("import module\n")
     return root
 
 
@@ -102,7 +103,7 @@ def test_verdicts(small, tmp_path):
         fault("2 * x", "__import__('time').sleep(60)"): OUT_OF_TIME,
     }
     mutants = Mutants(small, tmp_path / "copies", limit=5)
-    assert list(mutants.judged(list(faults), jobs=2, seconds=0)) == []
+    assert list(mutants.judged(list(faults), jobs=1, seconds=0)) == []
     verdicts = list(mutants.judged(list(faults), jobs=2))
     assert {verdict.fault: verdict.state for verdict in verdicts} == faults
     caught = next(verdict for verdict in verdicts if "3 * x" in verdict.fault.name)

@@ -28,7 +28,7 @@ CAUGHT, SURVIVED, OUT_OF_TIME, NOT_JUDGED = "caught", "survived", "out of time",
 OPTIONS = (
     "-v", "-p", "no:cacheprovider", "-m", "not soak", "--tb=line", "-W", "ignore::pytest.PytestAssertRewriteWarning"
 )  # fmt: skip
-PASSED, FAILED, INTERRUPTED = 0, 1, 2  # exit codes of pytest
+PASSED = 0  # exit code of pytest
 
 
 class Tests(NamedTuple):
@@ -73,7 +73,7 @@ class Mutants:
         self.base = folder / "base"
         self._own = threading.local()  # each job's process that runs pytest
         self._processes: list[subprocess.Popen] = []
-        self._passed: set[str] = set()  # tests, without a fault
+        self._passed: set[tuple[str, ...]] = set()  # without a fault
         shutil.copytree(root, self.base, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
 
     def judged(self, faults: list[Fault], jobs: int, seconds: float = math.inf) -> Iterator[Verdict]:
@@ -111,18 +111,18 @@ class Mutants:
         """Makes one fault, and runs its tests."""
         done = self._tests(f"{number}", ("-x", *fault.tests), fault)
         if done.code is None:
-            state, by = OUT_OF_TIME, f"no test failed within {self.limit:g} s: {done.failed}"
-        # INTERRUPTED: the tests cannot even be collected.
-        elif done.code in (FAILED, INTERRUPTED) or done.code < 0:
-            state, by = CAUGHT, done.failed
-            if "::" in by and by not in self._passed:
-                if self._tests(f"{number}-control", (by,)).code == PASSED:
-                    self._passed.add(by)
-                else:
-                    state, by = NOT_JUDGED, f"fails without the fault: {by}"
-        else:
-            state, by = SURVIVED if done.code == PASSED else NOT_JUDGED, done.failed
-        return Verdict(fault, state, done.seconds, by)
+            return Verdict(
+                fault, OUT_OF_TIME, done.seconds, f"no test failed within {self.limit:g} s: {done.failed}"
+            )
+        if done.code == PASSED:
+            return Verdict(fault, SURVIVED, done.seconds, done.failed)
+        # A fault may be such that the tests cannot even be collected.
+        again = (done.failed,) if "::" in done.failed else ("--collect-only", *fault.tests)
+        if again not in self._passed:
+            if self._tests(f"{number}-control", again).code != PASSED:
+                return Verdict(fault, NOT_JUDGED, done.seconds, f"without the fault, too: {done.failed}")
+            self._passed.add(again)
+        return Verdict(fault, CAUGHT, done.seconds, done.failed)
 
     def _tests(self, name: str, arguments: Iterable[str], fault: Fault | None = None) -> Tests:
         """Runs pytest in a copy. Files that are not changed are links: whatever writes to them (caches) replaces them."""
@@ -131,11 +131,8 @@ class Mutants:
         try:
             if fault is not None:
                 fault.apply(copy)
-            print(
-                json.dumps([str(copy), self.limit, [*OPTIONS, *arguments]]),
-                file=self._own.process.stdin,
-                flush=True,
-            )
+            request = json.dumps([str(copy), self.limit, [*OPTIONS, *arguments]])
+            print(request, file=self._own.process.stdin, flush=True)
             return Tests(*json.loads(self._own.process.stdout.readline()))
         finally:
             shutil.rmtree(copy, ignore_errors=True)
