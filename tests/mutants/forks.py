@@ -18,11 +18,12 @@ from contextlib import suppress
 from importlib import import_module
 from typing import NoReturn
 
+import numba
 import pytest.__main__
 
 # What nearly all tests import. Nothing of the package, nor of its tests: forks import these from the copy.
 LIBRARIES = (
-    "hypothesis.extra.numpy", "dask.array", "distributed", "numba", "scipy.sparse", "scipy.special",
+    "hypothesis.extra.numpy", "dask.array", "distributed", "scipy.sparse", "scipy.special",
     "scipy.optimize", "sklearn.utils.estimator_checks", "sklearn.model_selection", "zarr", "pandas", "xarray", "click.testing",
     "rich.console", "rich.table", "rich.progress", "jinja2", "narwhals", "safetensors.numpy", "fsspec", "tenacity",
 )  # fmt: skip
@@ -92,7 +93,8 @@ def main() -> None:
     for name in LIBRARIES:
         with suppress(ImportError):
             import_module(name)
-    gc.freeze()
+    numba.njit(lambda x: x)(0)  # loads what it compiles with
+    gc.freeze()  # no fork copies memory to look for garbage there
     for line in sys.stdin:
         print(json.dumps(run(*json.loads(line))), flush=True)
 
