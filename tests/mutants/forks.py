@@ -20,6 +20,7 @@ from typing import NoReturn
 
 import numba
 import pytest.__main__
+from hypothesis import Phase, settings
 
 # What nearly all tests import. Nothing of the package, nor of its tests: forks import these from the copy.
 LIBRARIES = (
@@ -27,6 +28,13 @@ LIBRARIES = (
     "scipy.optimize", "sklearn.utils.estimator_checks", "sklearn.model_selection", "zarr", "pandas", "xarray", "click.testing",
     "rich.console", "rich.table", "rich.progress", "jinja2", "narwhals", "safetensors.numpy", "fsspec", "tenacity",
 )  # fmt: skip
+
+
+def pytest_sessionstart():
+    """Let hypothesis find an example that fails, and not look for the smallest."""
+    phases = {*Phase} - {Phase.shrink, Phase.explain}
+    settings.register_profile("unshrunk", settings.default, phases=phases)
+    settings.load_profile("unshrunk")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -46,7 +54,7 @@ def run(folder: str, limit: float, arguments: list[str]) -> tuple[int | None, fl
     """Runs pytest in a folder; the code is None if it was ended at the limit."""
     started = time.monotonic()
     with (
-        tempfile.TemporaryDirectory(prefix="scratch-", dir=folder) as scratch,
+        tempfile.TemporaryDirectory(prefix="scratch-", dir=folder, ignore_cleanup_errors=True) as scratch,
         tempfile.TemporaryFile() as output,
     ):
         process = os.fork()

@@ -41,7 +41,8 @@ class Tests(NamedTuple):
     @property
     def failed(self) -> str:
         """The first test that failed, or what went wrong."""
-        found = re.search(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", self.output, re.M)
+        crash = re.search(r"^(\S.*::.*?) *Fatal Python error", self.output, re.M)
+        found = crash or re.search(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", self.output, re.M)
         last = self.output.strip().rpartition("\n")[2].strip("= ")
         return found[1] if found else last
 

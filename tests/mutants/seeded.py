@@ -150,7 +150,7 @@ def arguments_for(file: str) -> tuple[str, ...]:
 
 
 def _tests(root: Path, file: str, source: bytes, change: Change) -> tuple[str, ...]:
-    """Examples in the file itself; then the files of its tests, those first that name it, or what is around the change."""
+    """The files of a file's tests, those first that name it, or what is around the change."""
     names = {Path(file).stem} | {
         node.name
         for node in ast.walk(ast.parse(source))
@@ -169,9 +169,7 @@ def _tests(root: Path, file: str, source: bytes, change: Change) -> tuple[str, .
     for folder in folders:
         files += sorted(folder.rglob("test_*.py"))
     paths = sorted(dict.fromkeys(files), key=named, reverse=True)
-    module = ".".join(Path(file).with_suffix("").parts)
-    examples = [f"tests/test_docstrings.py::test_examples_run[{module}]"] if b">>> " in source else []
-    return (*examples, *(path.relative_to(root).as_posix() for path in paths))
+    return tuple(path.relative_to(root).as_posix() for path in paths)
 
 
 def lines_of(source: bytes, name: str) -> range:
@@ -228,4 +226,7 @@ def _fault(
 ) -> Fault:
     changed = source[: change.first] + change.text.encode() + source[change.last :]
     name = f"{file}:{_line(source, change)} {change.kind}"
+    if b">>> " in source:
+        module = ".".join(Path(file).with_suffix("").parts)
+        tests = (f"tests/test_docstrings.py::test_examples_run[{module}]", *tests)
     return Fault(name, file, source.decode(), changed.decode(), tests, promise)
