@@ -8,7 +8,7 @@ import zarr
 from sklearn.base import clone
 
 from distboost import GDMCBoostClassifier
-from distboost.data import scan
+from distboost.data import checks, scan
 from distboost.errors import DataError
 from distboost.estimators.validation import Given, training_data
 from distboost.inputs.choose import dataset_of
@@ -299,3 +299,15 @@ def test_masked_weights_are_missing(blobs):
     weights = np.ma.masked_array(np.ones(N), np.arange(N) == 7)
     with pytest.raises(ValueError, match="sample_weight contains NaN"):
         GDMCBoostClassifier(n_estimators=3).fit(*blobs, weights)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i2"])
+def test_kernels_see_one_layout(dtype):
+    """They are compiled for read-only rows alone. The rows that are passed remain as they are."""
+    X = np.ones((4, 6), dtype)
+    for given in (X, X[:, ::2], np.asfortranarray(X)):
+        rows = checks.as_numbers(given, "X")
+        np.testing.assert_array_equal(rows, given)
+        assert rows.flags.c_contiguous
+        assert not rows.flags.writeable
+        assert given.flags.writeable
