@@ -46,7 +46,7 @@ class Example(NamedTuple):
         else:
             for command in commands(self.code):
                 if "simulate" in command:
-                    command += ["--repeats", "1", "--max-labels", "70"]
+                    command += ["--repeats", "1", "--max-labels", "60"]
                 program = Program(COMMAND, *command, stdout=subprocess.DEVNULL)
                 _, complaints = program.communicate(timeout=500)
                 assert program.returncode == 0, complaints

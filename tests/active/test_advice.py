@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
+from sklearn.ensemble import ExtraTreesClassifier
 
 from distboost import GDMCBoostClassifier
 from distboost.active import QueryByCommittee, resume
@@ -23,7 +24,7 @@ def rows(n, seed):
 
 def learner(X, **parameters):
     final = GDMCBoostClassifier(n_estimators=4, max_depth=2, n_jobs=1)
-    return QueryByCommittee(None, X, final=final, n_initial=20, **parameters)
+    return QueryByCommittee(ExtraTreesClassifier(n_estimators=25), X, final=final, n_initial=20, **parameters)
 
 
 def taught(found, y, n):
@@ -79,7 +80,7 @@ def test_wrong_labels_are_doubted():
 def test_right_labels_are_hardly_doubted():
     """Though the rows asked for are the hard ones."""
     X, y = load_digits(return_X_y=True)
-    found = QueryByCommittee(None, X, batch_size=25)
+    found = QueryByCommittee(ExtraTreesClassifier(n_estimators=25), X, batch_size=50)
     while len(found.labelled_) < 300:
         rows = found.query()
         found.teach(rows, y[rows])
