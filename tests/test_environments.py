@@ -114,7 +114,7 @@ FITTED = """
 import numpy as np
 import distboost
 
-X = np.random.default_rng(0).normal(size=(300, 4))
+X = np.random.default_rng(0).normal(size=(90, 4))
 y = (X[:, 0] * 2).astype(int) % 3
 for name in ("GDMCBoostClassifier", "GAMBLEClassifier", "REBELClassifier"):
     model = getattr(distboost, name)(n_estimators=2).fit(X, y)

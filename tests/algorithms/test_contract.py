@@ -137,6 +137,15 @@ def content(model, tmp_path_factory):
     return file_of(model, tmp_path_factory.mktemp("model"))
 
 
+@pytest.fixture(scope="module")
+def on_some(subject, problem, tmp_path_factory):
+    """(parameters, model, file) of a model each of whose rounds sees some rows and features only."""
+    X, y, *evaluation = problem
+    parameters = sampled(subject)
+    fitted = subject.make(**parameters).fit(X, y, eval_set=tuple(evaluation))
+    return parameters, fitted, file_of(fitted, tmp_path_factory.mktemp("model"))
+
+
 def file_of(model, folder: Path) -> bytes:
     model.save(folder / "model")
     return (folder / "model").read_bytes()
@@ -319,10 +328,9 @@ def test_a_resumed_training_is_the_uninterrupted_one(subject, model, content, pr
             assert file_of(earlier, tmp_path) == content
 
 
-def test_a_run_on_some_rows_resumes_from_a_checkpoint(subject, problem, tmp_path):
+def test_a_run_on_some_rows_resumes_from_a_checkpoint(subject, problem, on_some, tmp_path):
     X, y, *evaluation = problem
-    parameters = sampled(subject)
-    whole = subject.make(**parameters).fit(X, y, eval_set=tuple(evaluation))
+    parameters, _, expected = on_some
 
     def die(progress):
         if progress.round == 3:
@@ -334,7 +342,7 @@ def test_a_run_on_some_rows_resumes_from_a_checkpoint(subject, problem, tmp_path
         interrupted.fit(X, y, eval_set=tuple(evaluation))
     assert distboost.load(url).n_iter_ == 2
     resumed = subject.make(checkpoint=url, **parameters).fit(X, y, eval_set=tuple(evaluation), resume=True)
-    assert file_of(resumed, tmp_path) == file_of(whole, tmp_path) == file_of(distboost.load(url), tmp_path)
+    assert file_of(resumed, tmp_path) == expected == file_of(distboost.load(url), tmp_path)
 
 
 # Keeping
@@ -400,12 +408,11 @@ def test_chunks_and_threads_change_nothing(subject, content, problem, urls, tmp_
     assert file_of(subject.make().fit(*lazy, eval_set=tuple(evaluation)), tmp_path) == content
 
 
-def test_draws_do_not_depend_on_chunks(subject, problem, urls, tmp_path):
+def test_draws_do_not_depend_on_chunks(subject, problem, on_some, urls, tmp_path):
     X, y, *evaluation = problem
-    first, again, other = (subject.make(**sampled(subject)) for _ in range(3))
-    expected = file_of(first.fit(X, y, eval_set=tuple(evaluation)), tmp_path)
-    assert file_of(again.set_params(n_jobs=2).fit(**urls), tmp_path) == expected
-    other.set_params(random_state=4).fit(X, y, eval_set=tuple(evaluation))
+    parameters, first, expected = on_some
+    assert file_of(subject.make(**parameters, n_jobs=2).fit(**urls), tmp_path) == expected
+    other = subject.make(**{**parameters, "random_state": 4}).fit(X, y, eval_set=tuple(evaluation))
     assert not np.array_equal(other.train_loss_, first.train_loss_)
 
 
@@ -421,14 +428,11 @@ def test_workers_change_nothing(subject, workers, content, urls, clients, tmp_pa
 
 @pytest.mark.parametrize("some", [False, True], ids=["all rows", "some rows"])
 def test_rounds_begun_by_the_update_before_are_the_same(
-    subject, some, content, problem, tmp_path, monkeypatch
+    subject, some, content, on_some, problem, tmp_path, monkeypatch
 ):
     """Their statistics and the histogram of their root are those of a round that asks for them."""
     X, y, *evaluation = problem
-    parameters = sampled(subject) if some else {}
-    expected = content
-    if some:
-        expected = file_of(subject.make(**parameters).fit(X, y, eval_set=tuple(evaluation)), tmp_path)
+    parameters, _, expected = on_some if some else ({}, None, content)
     monkeypatch.setattr(TreeGrower, "next_root", lambda self, statistic: None)
     assert file_of(subject.make(**parameters).fit(X, y, eval_set=tuple(evaluation)), tmp_path) == expected
 

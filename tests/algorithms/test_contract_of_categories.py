@@ -17,6 +17,7 @@ from tests.algorithms.test_contract import (  # noqa: F401 (fixtures, and tests 
     content,
     little_memory,
     model,
+    on_some,
     test_a_resumed_training_is_the_uninterrupted_one,
     test_a_run_on_some_rows_resumes_from_a_checkpoint,
     test_chunks_and_threads_change_nothing,

@@ -83,9 +83,9 @@ def loads(monkeypatch):
 
 def test_a_client_loads_kernels_in_advance(loads, clients, tmp_path):
     X, y = rows()
-    store = distboost.bin(X, y, str(tmp_path / "store"), client=clients[1])
+    store = distboost.bin(X, y, str(tmp_path / "store"), client=clients[2])
     model = AdaBoostMMClassifier(calibration=None, n_estimators=1)
-    model.client = clients[1]
+    model.client = clients[2]
     model.fit(X, y)
     model.fit(store)
     expected = ["merge", "merge", gains.CODEWORD, gains.CODEWORD]  # a store has bins already

@@ -98,11 +98,11 @@ def test_marked_workers_are_busy_to_the_scheduler(clients, marked):
 
 def test_markers_take_no_threads(clients, marked):
     """A worker of one thread runs a task beside its marker, and the thread of the marker ends with it."""
-    client = clients[1]
+    client = clients[2]
     markers = marked(client)
-    until(lambda: all_marked(client, 1), "a marker")
+    until(lambda: all_marked(client, 2), "markers")
     assert client.submit(lambda: 7, pure=False).result(timeout=20) == 7
-    assert sum(client.run(n_standing).values()) == 1
+    assert sum(client.run(n_standing).values()) == 2
     markers.close()
 
     until(lambda: sum(client.run(n_standing).values()) == 0, "the end of the marker's thread")
