@@ -126,13 +126,6 @@ class LocalTree:
             return False
         return tiles_of(everything, offsets_of(self._n_bins, everything), n_channels) > TILES_AT_ONCE
 
-    def _takes_few(self, features: np.ndarray, n_channels: int) -> bool:
-        """Whether a tree takes few of so many features that their sums fill many tiles."""
-        everything = np.arange(len(self._n_bins))
-        if FEW * len(features) > len(everything):
-            return False
-        return tiles_of(everything, offsets_of(self._n_bins, everything), n_channels) > TILES_AT_ONCE
-
     def expanded(self) -> Expanded:
         """Return the answer to the last expansion, over all features."""
         return reduce(Expanded.combined, [part.expanded for part in self._growing])
