@@ -17,7 +17,6 @@ SERVER = f"""
 import json, os, signal
 import numpy as np
 from distributed import Client
-from distboost.io import publishing
 from distboost.estimators.factory import estimator
 
 def train(algorithm, parameters, data, checkpoint, kill=None, resume=False, address=None, last=None):
@@ -30,7 +29,7 @@ def train(algorithm, parameters, data, checkpoint, kill=None, resume=False, addr
         replace(beside, path)
         if kill is not None and len(renamed) == kill // 2 + 1:
             os.kill(os.getpid(), signal.SIGKILL)
-    publishing.os.replace = counted
+    os.replace = counted
     model = estimator(algorithm)(calibration=None, n_jobs=1, checkpoint=checkpoint, checkpoint_every={EVERY}, **parameters)
     if address is not None:
         model.client = Client(address, set_as_default=False)
