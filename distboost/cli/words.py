@@ -13,7 +13,7 @@ from distboost.registry import ALGORITHMS, estimator_names
 # Parameters with options of the same name.
 _SAME = """
 sample_weight memory_limit max_bins random_state keep_values groups resume out overwrite metrics space scoring n_iter halving
-classes target_error max_labels n_initial batch_size pool_fraction diversity jobs
+classes feature_dim nodata tile_size target_error max_labels n_initial batch_size pool_fraction diversity jobs
 strategy audit overlap hours
 """
 # What stands for a mark: options for parameters and data, other remedies for those that have a name.

@@ -179,6 +179,18 @@ def test_a_map_of_other_features_is_not_continued(tmp_path, monkeypatch):
     np.testing.assert_array_equal(zarr.open_array(str(tmp_path / "map/label"))[...], expected)
 
 
+def test_the_command_line_names_the_option_for_the_dimension(tmp_path):
+    X = np.random.default_rng(0).normal(size=(6, 6, 4)).astype("f4")
+    zarr.create_array(str(tmp_path / "x"), data=X, dimension_names=("y", "x", "band"))
+    rows = X.reshape(-1, 4)
+    GDMCBoostClassifier(n_estimators=3).fit(rows, rows[:, 0] > 0).save(tmp_path / "m")
+    command = ["predict", "--model", tmp_path / "m", "--x", tmp_path / "x", "--out", tmp_path / "map"]
+    refused = CliRunner().invoke(main, [str(one) for one in command])
+    assert refused.exit_code != 0
+    assert "--feature-dim" in refused.output
+    assert "--set" not in refused.output
+
+
 def test_a_cube_of_other_features(model):
     with pytest.raises((DataError, ValueError), match="feature"):
         model.predict(dataset()[["blue", "nir"]])
