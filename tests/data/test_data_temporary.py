@@ -23,7 +23,7 @@ ANOTHER_BOOT = "8e6f3a51-0000-4000-8000-000000000000"
 # A training run that goes through a binned store, as the chunks of its array are tall; it says so after the first round, and goes
 # on when it is told to. `prepare` and `pause` may be replaced.
 TRAIN = """
-import os, signal, sys, threading
+import os, select, signal, sys, threading
 import numpy as np, zarr
 from distboost import GDMCBoostClassifier
 from distboost.data import ingest
@@ -33,6 +33,8 @@ def prepare(): pass
 def pause(progress):
     if progress.round == 1:
         os.write(1, b"round\\n")
+        while not select.select([0], [], [], 0.1)[0]:
+            pass  # a signal just before a call that waits is handled after it
         os.read(0, 1)
 #replaced#
 X = zarr.create_array({}, data=np.random.default_rng(0).normal(size=(240, 4)), chunks=(240, 1))
@@ -43,7 +45,7 @@ model.fit(X, np.arange(240) % 3)
 os.write(1, b"fitted\\n")
 """
 QUERY = """
-import os, sys
+import os, select, sys
 import numpy as np
 from tests.active.sessions import learner
 X = np.random.default_rng(0).normal(size=(300, 4))
@@ -54,6 +56,8 @@ for _ in range(2):
     rows = found.query()
     found.teach(rows, y[rows])
 os.write(1, b"round\\n")
+while not select.select([0], [], [], 0.1)[0]:
+    pass
 os.read(0, 1)
 """
 
