@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from distboost import CDMCBoostClassifier, GDMCBoostClassifier, load
+from distboost.runtime import local
 from distboost.trees.grower import GrowthLimits
 
 N_FEATURES = 20
@@ -57,6 +58,28 @@ def test_a_file_keeps_the_name(rows, tmp_path, saved):
     assert saved(again.set_params(n_estimators=8).fit(*rows, resume=True)) == saved(
         trained(rows, max_features="sqrt").set_params(n_estimators=8).fit(*rows)
     )
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_few_of_many_features_have_histograms_of_their_own(n_jobs, monkeypatch, assert_same_model):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 10, 600)
+    wide = rng.normal(size=(600, 400)) + np.eye(10, 400)[y], y
+    summed = []
+    begin = local.LocalTree.begin
+
+    def noted(tree, expansion):
+        parts = begin(tree, expansion)
+        summed.append(sum(len(part.own) for part in tree.parts))
+        return parts
+
+    monkeypatch.setattr(local.LocalTree, "begin", noted)
+    found = trained(wide, max_features=0.1, n_jobs=n_jobs)
+    assert set(summed) == {40}
+    monkeypatch.setattr(local, "FEW", 1000)
+    expected = trained(wide, max_features=0.1, n_jobs=n_jobs)
+    assert summed[-1] == 400
+    assert_same_model(found, expected)
 
 
 @pytest.mark.parametrize("refused", ["all", "log", None, 0, 1.5, "SQRT"])

@@ -73,7 +73,7 @@ class LocalTree:
     def __init__(self, n_bins: np.ndarray, categorical: np.ndarray, n_classes: int, threads: Threads):
         self._n_bins, self._categorical = n_bins, categorical
         self._n_classes, self._threads = n_classes, threads
-        self._n_channels, self._divided = 0, np.empty(0, np.int64)  # what the parts are for
+        self._n_channels, self._n_divided = 0, 0  # what the parts are for: so many sums a bin, and features
         self.parts: list[LocalPart] = []
         self._growing: list[LocalPart] = []  # those with features of the tree
 
@@ -101,9 +101,9 @@ class LocalTree:
         n_channels = root.statistic.n_sums(self._n_classes) + 1 + (root.weight_factor > 0)
         if not (root.is_window or self._takes_few(features, n_channels)):
             features = np.arange(len(self._n_bins))
-            if n_channels == self._n_channels and len(self._divided) == len(features):
+            if n_channels == self._n_channels and self._n_divided == len(features):
                 return
-        self._n_channels, self._divided = n_channels, features
+        self._n_channels, self._n_divided = n_channels, len(features)
         offsets, n_threads = offsets_of(self._n_bins, features), self._threads.n
         n_tiles = tiles_of(features, offsets, n_channels)
         # With few tiles, threads share the rows of all features (see `SharedPart`), and then the search.
